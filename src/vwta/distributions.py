@@ -1,0 +1,458 @@
+r"""Conditional densities from atoms: Dirac, kernel and Voronoi mixtures.
+
+Each is *atoms x kernel x cut*: K points and their masses, an isotropic kernel, and whether each
+kernel is cut to the Voronoi cell of its atom.
+"""
+
+from __future__ import annotations
+
+__all__ = ["DiracMixture", "KernelMixture", "VoronoiMixture"]
+
+import math
+from collections.abc import Callable
+from typing import Any, Self
+
+import torch
+from torch import Size, Tensor
+from torch.distributions import Distribution, constraints
+
+from .cells import Tessellation
+from .directions import Directions
+from .kernels import Gaussian, Kernel, Uniform, VonMisesFisher
+from .sectors import sample_sphere
+from .spaces import Box, Space, Sphere
+
+
+class _Atoms(Distribution):
+    """Atoms and their masses; the base of all mixtures.
+
+    Arguments:
+        points: atoms, `(*, K, e)`.
+        masses: their masses, non-negative, with sum 1 over K, `(*, K)`.
+        h: shape that a bandwidth brings to the batch, `(*, K)`.
+        space: the domain.
+    """
+
+    arg_constraints: dict[str, constraints.Constraint] = {}
+
+    def __init__(
+        self, points: Tensor, masses: Tensor, h: Tensor | None, validate_args: bool | None
+    ) -> None:
+        if points.dim() < 2 or masses.dim() < 1:
+            raise ValueError(
+                f"points are (*, K, d) and masses (*, K), found {tuple(points.shape)} and "
+                f"{tuple(masses.shape)}"
+            )
+        try:
+            shape = torch.broadcast_shapes(points.shape[:-1], masses.shape, () if h is None else h.shape)
+        except RuntimeError as error:
+            raise ValueError(
+                f"points {tuple(points.shape)}, masses {tuple(masses.shape)} and h "
+                f"{() if h is None else tuple(h.shape)} do not fit together: "
+                "they are (*, K, d), (*, K) and a number or (*, K)"
+            ) from error
+        if points.shape[-2] != shape[-1] or shape[-1] == 0 or masses.shape[-1] != shape[-1]:
+            raise ValueError(
+                f"points {tuple(points.shape)} and masses {tuple(masses.shape)} need the same K > 0"
+            )
+        dtype = torch.promote_types(points.dtype, masses.dtype)
+        self.points, self.masses = points.to(dtype), masses.to(dtype)
+        super().__init__(shape[:-1], points.shape[-1:], validate_args=validate_args)
+        if self._validate_args:
+            _check_finite(points, "points")
+            _check_masses(self.masses)
+
+    @property
+    def components(self) -> int:
+        """Number K of atoms."""
+        return self.points.shape[-2]
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.masses[..., None] * self.points).sum(-2).expand(self._extended_shape())
+
+    def _move(self, new: Self, batch_shape: Size) -> Self:
+        """Complete a copy of this distribution, expanded to a batch shape."""
+        new.points, new.masses = self.points, self.masses
+        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    def _pick(self, sample_shape: Size, generator: torch.Generator | None) -> Tensor:
+        """Atoms drawn by their masses, `(sample_shape, batch_shape)`."""
+        masses = self.masses.expand(*self.batch_shape, self.components)
+        flat = masses.detach().reshape(-1, self.components)
+        count = sample_shape.numel()
+        if not count or not len(flat):
+            return torch.empty((*sample_shape, *self.batch_shape), dtype=torch.long)
+        atom = torch.multinomial(flat, count, replacement=True, generator=generator)
+        return atom.T.reshape(sample_shape + self.batch_shape)
+
+    def _take(self, values: Tensor, atom: Tensor) -> Tensor:
+        """Values `(*, K)` or `(*, K, e)` of the chosen atoms `(sample_shape, batch_shape)`."""
+        trail = values.shape[self._atom_axis(values) :][1:]
+        values = values.expand(*atom.shape, self.components, *trail)
+        index = atom.view(*atom.shape, 1, *(1 for _ in trail)).expand(*atom.shape, 1, *trail)
+        return values.gather(atom.dim(), index).squeeze(atom.dim())
+
+    def _atom_axis(self, values: Tensor) -> int:
+        return values.dim() - (2 if values is self.points else 1)
+
+    def _check_value(self, value: Tensor) -> None:
+        if value.dim() < 1 or value.shape[-1:] != self.event_shape:
+            raise ValueError(
+                f"y has shape {tuple(value.shape)}, but its last axis must be {tuple(self.event_shape)}"
+            )
+        if self._validate_args:
+            _check_finite(value, "y")
+
+
+class DiracMixture(_Atoms):
+    r"""Atoms alone, :math:`\sum_k \gamma_k \delta_{z_k}`: what WTA predicts before any kernel.
+
+    Arguments:
+        points: atoms, `(*, K, e)`.
+        masses: their masses, `(*, K)`.
+
+    Example:
+        >>> d = DiracMixture(torch.tensor([[0.0], [1.0]]), torch.tensor([0.25, 0.75]))
+        >>> d.mean, d.variance
+        (tensor([0.7500]), tensor([0.1875]))
+    """
+
+    def __init__(
+        self, points: Tensor, masses: Tensor, validate_args: bool | None = None
+    ) -> None:
+        super().__init__(points, masses, None, validate_args)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return constraints.real_vector
+
+    @property
+    def variance(self) -> Tensor:
+        apart = self.points - self.mean[..., None, :]
+        return (self.masses[..., None] * apart**2).sum(-2).expand(self._extended_shape())
+
+    def expand(self, batch_shape: Size, _instance: Any = None) -> DiracMixture:
+        return self._move(self._get_checked_instance(DiracMixture, _instance), Size(batch_shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        raise NotImplementedError(
+            "a DiracMixture has no density; put a kernel on it (KernelMixture, VoronoiMixture)"
+        )
+
+    def sample(
+        self, sample_shape: Size | tuple[int, ...] = (), generator: torch.Generator | None = None
+    ) -> Tensor:
+        with torch.no_grad():
+            return self._take(self.points, self._pick(Size(sample_shape), generator))
+
+
+class KernelMixture(_Atoms):
+    r"""A kernel on every atom, uncut, :math:`\sum_k \gamma_k K_h(z_k, y)`: Kernel-WTA.
+
+    With one bandwidth for each component, `h` `(*, K)`, it is a mixture density network's output.
+
+    Arguments:
+        points: atoms, `(*, K, d)`; unit vectors `(*, K, 3)` for :class:`VonMisesFisher`.
+        masses: their masses, `(*, K)`.
+        kernel: :class:`Gaussian` or :class:`VonMisesFisher`.
+
+    Example:
+        >>> d = KernelMixture(torch.zeros(2, 1, 2), torch.ones(2, 1), Gaussian(0.5))
+        >>> d.log_prob(torch.zeros(2))
+        tensor([-0.4516, -0.4516])
+    """
+
+    def __init__(
+        self, points: Tensor, masses: Tensor, kernel: Kernel, validate_args: bool | None = None
+    ) -> None:
+        if isinstance(kernel, Uniform):
+            raise TypeError("a Uniform kernel must be cut: use VoronoiMixture")
+        super().__init__(points, masses, kernel.h, validate_args)
+        self.kernel = kernel.at(kernel.h.to(self.points))
+        if isinstance(kernel, VonMisesFisher):
+            Sphere().dim(points.shape[-1])
+            if self._validate_args:
+                Sphere().check(self.points, "points")
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return Sphere().support if self.kernel.curved else constraints.real_vector
+
+    @property
+    def mean(self) -> Tensor:
+        if not self.kernel.curved:
+            return super().mean
+        return self._sphere_moments()[0].expand(self._extended_shape())
+
+    @property
+    def variance(self) -> Tensor:
+        if self.kernel.curved:
+            first, second = self._sphere_moments()
+            return (second - first**2).expand(self._extended_shape())
+        apart = self.points - super().mean[..., None, :]
+        second = apart**2 + (self.kernel.h**2)[..., None]
+        return (self.masses[..., None] * second).sum(-2).expand(self._extended_shape())
+
+    def expand(self, batch_shape: Size, _instance: Any = None) -> KernelMixture:
+        new = self._get_checked_instance(KernelMixture, _instance)
+        new.kernel = self.kernel
+        return self._move(new, Size(batch_shape))
+
+    def with_bandwidth(self, h: Tensor | float) -> KernelMixture:
+        """The same atoms at another bandwidth."""
+        return KernelMixture(
+            self.points, self.masses, self.kernel.with_bandwidth(h), self._validate_args
+        )
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_value(value)
+        if self.kernel.curved and self._validate_args:
+            Sphere().check(value, "y")
+        spread = ((value[..., None, :] - self.points) ** 2).sum(-1) / 2
+        log_density = self.kernel.log_density(spread, self.event_shape[0])
+        present = self.masses > 0
+        log_masses = torch.where(present, self.masses, torch.ones_like(self.masses)).log()
+        terms = torch.where(present, log_masses + log_density, -math.inf)
+        shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        return torch.logsumexp(terms, -1).expand(shape)
+
+    def sample(
+        self, sample_shape: Size | tuple[int, ...] = (), generator: torch.Generator | None = None
+    ) -> Tensor:
+        with torch.no_grad():
+            atom = self._pick(Size(sample_shape), generator)
+            z, h = self._take(self.points, atom), self.kernel.h
+            h = self._take(h.expand(*self.batch_shape, self.components), atom) if h.dim() else h
+            if not self.kernel.curved:
+                noise = torch.randn(z.shape, dtype=z.dtype, device=z.device, generator=generator)
+                return z + h[..., None] * noise
+            at = self.kernel.at(h.expand(atom.shape).flatten())
+            return Sphere().project(sample_sphere(at, z.reshape(-1, 3), generator)).view(z.shape)
+
+    def _sphere_moments(self) -> tuple[Tensor, Tensor]:
+        kappa = self.kernel.h[..., None] ** -2
+        mean = 1 / torch.tanh(kappa) - 1 / kappa
+        mean = torch.where(kappa < 1e-2, kappa / 3 - kappa**3 / 45, mean)
+        square = torch.where(kappa < 1e-2, 1 / 3 + 2 * kappa**2 / 45, 1 - 2 * mean / kappa)
+        z, masses = self.points, self.masses[..., None]
+        first = (masses * mean * z).sum(-2)
+        return first, (masses * (square * z**2 + (1 - square) * (1 - z**2) / 2)).sum(-2)
+
+
+class VoronoiMixture(_Atoms):
+    r"""A kernel on every atom, cut to its Voronoi cell: Voronoi-WTA.
+
+    .. math:: \sum_k \gamma_k \frac{K_h(z_k, y)}{V_k} 1[y \in Y_k],
+        \qquad V_k = \int_{Y_k} K_h(z_k, y') dy'
+
+    Every cell has the mass of its atom, whatever the bandwidth. Atoms that coincide share one cell:
+    it goes to the first of them and has the sum of their masses, the others have an empty cell.
+
+    Arguments:
+        points: atoms in the domain, `(*, K, e)`.
+        masses: their masses, `(*, K)`.
+        kernel: :class:`Gaussian` or :class:`Uniform` in a box, :class:`VonMisesFisher` or
+            :class:`Uniform` on the sphere; its `h` is a number or broadcasts against `(*, K)`.
+        space: :class:`Box` or :class:`Sphere`.
+        directions: estimate volumes along directions (the paper: `Directions(40, random=True)`)
+            where they could be exact; also how finely to do so in three and more dimensions.
+
+    Example:
+        >>> points, masses = torch.tensor([[-0.5], [0.5]]), torch.tensor([0.25, 0.75])
+        >>> d = VoronoiMixture(points, masses, Gaussian(1e3), Box(-1.0, 1.0))
+        >>> d.log_prob(torch.tensor([[-0.2], [0.2], [1.5]])).exp()
+        tensor([0.2500, 0.7500, 0.0000])
+    """
+
+    def __init__(
+        self,
+        points: Tensor,
+        masses: Tensor,
+        kernel: Kernel,
+        space: Space,
+        directions: Directions | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        super().__init__(points, masses, kernel.h, validate_args)
+        if not isinstance(kernel, Uniform) and kernel.curved != space.curved:
+            wanted = "VonMisesFisher" if space.curved else "Gaussian"
+            raise TypeError(f"{space} needs a {wanted} or Uniform kernel, found {kernel!r}")
+        if isinstance(kernel, Uniform) and not space.bounded:
+            raise ValueError(f"a Uniform kernel needs a bounded space, found {space}")
+        self.kernel, self.space = kernel, space
+        dim = space.dim(points.shape[-1])
+        if self._validate_args:
+            space.check(self.points, "points")
+        precise = self.points.to(_precise(self.points))
+        flat = (space.project(precise) if space.curved else precise).reshape(-1, *points.shape[-2:])
+        self._cells = Tessellation(flat, space, directions)
+        rows = torch.arange(len(flat), device=points.device).view(points.shape[:-2])
+        self._rows = rows.expand(self.batch_shape)
+        self._dim = dim
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return self.space.support
+
+    @property
+    def log_cell_mass(self) -> Tensor:
+        """Log of the kernel's mass in every cell, log V `(*, K)`; log-volume if it is uniform."""
+        return self._every_cell(self._cells.log_mass)
+
+    @property
+    def log_cell_mass_error(self) -> Tensor:
+        """Standard error of :attr:`log_cell_mass`, `(*, K)`; 0 where it is exact."""
+        return self._every_cell(self._cells.log_mass_error)
+
+    @property
+    def mean(self) -> Tensor:
+        return self._moments()[0]
+
+    @property
+    def variance(self) -> Tensor:
+        first, second = self._moments()
+        return (second - first**2).clamp_min(0)
+
+    def expand(self, batch_shape: Size, _instance: Any = None) -> VoronoiMixture:
+        new = self._copy(self.kernel, _instance)
+        new._rows = self._rows.expand(batch_shape)
+        return self._move(new, Size(batch_shape))
+
+    def with_bandwidth(self, h: Tensor | float) -> VoronoiMixture:
+        """The same cells at another bandwidth; the geometry is reused."""
+        kernel = self.kernel.with_bandwidth(h)
+        new = self._copy(kernel)
+        shape = torch.broadcast_shapes(self.masses.shape, self.points.shape[:-1], kernel.h.shape)
+        rows = torch.arange(len(self._cells.points), device=self.points.device)
+        new._rows = rows.view(self.points.shape[:-2]).expand(shape[:-1])
+        return self._move(new, shape[:-1])
+
+    def cell_of(self, value: Tensor) -> Tensor:
+        """Index of the Voronoi cell of `y` `(*, e)`: the nearest atom, the first of equals."""
+        self._check_value(value)
+        shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        y = value.detach().to(self._cells.points).expand(*shape, -1).reshape(-1, value.shape[-1])
+        return self._cells.nearest(y, self._rows.expand(shape).flatten()).view(shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_value(value)
+        if self.space.curved and self._validate_args:
+            self.space.check(value, "y")
+        atom = self.cell_of(value)
+        pairs, which = self._distinct(atom)
+        cell, kernel = self._cells_of(pairs)
+        log_scale = self._log_masses(pairs, cell) - self._cells.log_mass(cell, kernel)
+        z = self._take(self.points, atom)
+        spread = ((value - z) ** 2).sum(-1) / 2
+        h = self.kernel.h.to(self.points)
+        if h.dim():
+            h = self._take(h.expand(*self.batch_shape, self.components), atom)
+        log_density = self.kernel.at(h).log_density(spread, self._dim)
+        log_prob = log_density + log_scale.to(spread.dtype)[which].view(atom.shape)
+        if self.space.curved:
+            return log_prob
+        return torch.where(self.space.contains(value), log_prob, -math.inf)
+
+    def sample(
+        self, sample_shape: Size | tuple[int, ...] = (), generator: torch.Generator | None = None
+    ) -> Tensor:
+        with torch.no_grad():
+            atom = self._first_twin(self._pick(Size(sample_shape), generator))
+            pairs, which = self._distinct(atom)
+            cell, kernel = self._cells_of(pairs)
+            y = self._cells.sample(cell, kernel, which, generator)
+            y = self.space.project(y.to(self.points.dtype))
+            return y.view(*atom.shape, *self.event_shape)
+
+    def _copy(self, kernel: Kernel, _instance: Any = None) -> VoronoiMixture:
+        new: VoronoiMixture = self._get_checked_instance(VoronoiMixture, _instance)
+        new.kernel, new.space, new._cells, new._dim = kernel, self.space, self._cells, self._dim
+        return new
+
+    def _distinct(self, atom: Tensor) -> tuple[Tensor, Tensor]:
+        """Distinct pairs (batch, atom) as numbers `batch * K + atom`, and which one each atom is."""
+        count = self._rows.numel()
+        batch = torch.arange(count, device=atom.device).view(self.batch_shape).expand(atom.shape)
+        pair = (batch * self.components + atom).flatten()
+        if atom.dim() == len(self.batch_shape):
+            return pair, torch.arange(len(pair), device=pair.device)
+        present = torch.zeros(count * self.components, dtype=torch.bool, device=pair.device)
+        present[pair] = True
+        return torch.nonzero(present)[:, 0], (present.cumsum(0) - 1)[pair]
+
+    def _cells_of(self, pairs: Tensor) -> tuple[Tensor, Kernel]:
+        """Cells that pairs stand for, and the kernel with a bandwidth for each, `(P,)`."""
+        batch, atom = pairs // self.components, pairs % self.components
+        cell = self._rows.reshape(-1)[batch] * self.components + atom
+        h = self.kernel.h.to(self._cells.points)
+        if h.numel() == 1:
+            return cell, self.kernel.at(h.reshape(1).expand(len(pairs)))
+        h = h.expand(*self.batch_shape, self.components).reshape(-1)[pairs]
+        return cell, self.kernel.at(h)
+
+    def _log_masses(self, pairs: Tensor, cell: Tensor) -> Tensor:
+        """Log-mass of atoms, with that of their twins, `(P,)`."""
+        masses = self.masses.to(self._cells.points).expand(*self.batch_shape, self.components)
+        masses = masses.reshape(-1, self.components)
+        batch, atom = pairs // self.components, pairs % self.components
+        own = masses[batch, atom]
+        shared = self._cells.has_twin(cell)
+        if shared.any():
+            twins = self._cells.twins(cell[shared])
+            own = own.masked_scatter(shared, (masses[batch[shared]] * twins).sum(-1))
+        return own.log()
+
+    def _first_twin(self, atom: Tensor) -> Tensor:
+        """The atom that has the cell, in place of a twin that has none."""
+        pairs, which = self._distinct(atom)
+        cell, _ = self._cells_of(pairs)
+        shared = self._cells.has_twin(cell)
+        if not shared.any():
+            return atom
+        first = pairs % self.components
+        first[shared] = self._cells.twins(cell[shared]).to(torch.uint8).argmax(1)
+        return first[which].view(atom.shape)
+
+    def _every_cell(self, function: Callable[[Tensor, Kernel], Tensor]) -> Tensor:
+        pairs = torch.arange(self._rows.numel() * self.components, device=self.points.device)
+        values = function(*self._cells_of(pairs))
+        return values.view(*self.batch_shape, self.components).to(self.points.dtype)
+
+    def _moments(self) -> tuple[Tensor, Tensor]:
+        """Means of `y` and of its squares, `(*, e)`."""
+        with torch.no_grad():
+            pairs = torch.arange(self._rows.numel() * self.components, device=self.points.device)
+            cell, kernel = self._cells_of(pairs)
+            masses = self._log_masses(pairs, cell).exp()[:, None]
+            absent = self._cells.is_empty(cell)[:, None]  # their masses count with the first twin
+            shape = (*self.batch_shape, self.components, *self.event_shape)
+            first, second = (
+                torch.where(absent, 0.0, masses * x).view(shape).sum(-2).to(self.points.dtype)
+                for x in self._cells.moments(cell, kernel)
+            )
+            return first, second
+
+
+def _precise(like: Tensor) -> torch.dtype:
+    """Geometry is done in float64, except on devices that have none."""
+    return torch.float32 if like.device.type == "mps" else torch.float64
+
+
+def _check_finite(values: Tensor, name: str) -> None:
+    bad = ~torch.isfinite(values)
+    if bad.any():
+        where = torch.nonzero(bad)[0].tolist()
+        raise ValueError(f"{name} must be finite, found {values[bad][0].item()} at {where}")
+
+
+def _check_masses(masses: Tensor) -> None:
+    _check_finite(masses, "masses")
+    if (masses < 0).any():
+        raise ValueError(f"masses must not be negative, found {masses.min().item()}")
+    total = masses.sum(-1)
+    off = (total - 1).abs() > 1e-5
+    if off.any():
+        raise ValueError(f"masses must sum to 1 over K, found a sum of {total[off][0].item()}")

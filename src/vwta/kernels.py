@@ -1,0 +1,219 @@
+"""Isotropic kernels, written by how far a point lies from the atom.
+
+All kernels are functions of one number, the *spread* `w = |y - z|^2 / 2`. In a box it is half the
+squared distance, on the unit sphere it is `1 - cos(angle)`, so that the Gaussian and the von
+Mises-Fisher kernel share the form `exp(-w / h^2)`.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Gaussian", "Kernel", "Uniform", "VonMisesFisher", "phi"]
+
+import math
+from abc import ABC, abstractmethod
+from typing import Self
+
+import torch
+from torch import Tensor
+
+
+class Kernel(ABC):
+    r"""A law around an atom that depends on the spread `w` alone.
+
+    Its mass within a spread is the radial distribution function :math:`F_h(w)`.
+
+    Attributes:
+        h: bandwidth; broadcasts against the masses `(*, K)` of a mixture, so a number serves all
+            atoms, `(*, 1)` one value an input, `(*, K)` one value an atom.
+    """
+
+    h: Tensor
+    curved = False
+
+    def __repr__(self) -> str:
+        h = f"{self.h.item():g}" if self.h.numel() == 1 else f"tensor{tuple(self.h.shape)}"
+        return f"{type(self).__name__}({h})"
+
+    @abstractmethod
+    def with_bandwidth(self, h: Tensor | float) -> Kernel:
+        """The same kernel at another bandwidth."""
+
+    def at(self, h: Tensor) -> Self:
+        """The same kernel with an already checked bandwidth of another shape."""
+        kernel = object.__new__(type(self))
+        kernel.h = h
+        return kernel
+
+    @abstractmethod
+    def log_density(self, w: Tensor, d: int) -> Tensor:
+        """Log-density at spread `w` in dimension `d`, with respect to volume (area on the sphere)."""
+
+    @abstractmethod
+    def log_mass(self, r: Tensor, d: int) -> Tensor:
+        """Log of the mass within distance `r > 0` (angle on the sphere), in dimension `d`."""
+
+    def mass(self, r: Tensor, d: int) -> Tensor:
+        """Mass within distance `r >= 0`, with its gradient at 0 too."""
+        zero = r == 0
+        mass = self.log_mass(torch.where(zero, torch.ones_like(r), r), d).exp()
+        return torch.where(zero, torch.zeros_like(r), mass)
+
+    @abstractmethod
+    def spread_at(self, u: Tensor, w: Tensor, d: int) -> Tensor:
+        """Spread whose mass is the fraction `u` of the mass within spread `w`."""
+
+    def radial_moment(self, r: Tensor, d: int, p: int) -> Tensor:
+        r"""Moment :math:`\int_0^r t^p dF_h(t)` of the distance, in a box of dimension `d`."""
+        raise NotImplementedError(f"{self!r} has no radial moments in a box")
+
+
+class Gaussian(Kernel):
+    r"""Isotropic Gaussian, :math:`(2 \pi h^2)^{-d/2} \exp(-w / h^2)`.
+
+    Arguments:
+        h: standard deviation along each axis, positive and finite.
+
+    Example:
+        >>> Gaussian(0.5).log_density(torch.tensor(0.0), d=2)
+        tensor(-0.4516)
+    """
+
+    def __init__(self, h: Tensor | float) -> None:
+        self.h = _bandwidth(h)
+
+    def with_bandwidth(self, h: Tensor | float) -> Gaussian:
+        return type(self)(h)
+
+    def log_density(self, w: Tensor, d: int) -> Tensor:
+        return -w / self.h**2 - d * (self.h.log() + 0.5 * math.log(2 * math.pi))
+
+    def log_mass(self, r: Tensor, d: int) -> Tensor:
+        return _log_chi(d, r, self.h)
+
+    def mass(self, r: Tensor, d: int) -> Tensor:
+        return torch.erf(_finite(r) / self.h / math.sqrt(2)) if d == 1 else super().mass(r, d)
+
+    def spread_at(self, u: Tensor, w: Tensor, d: int) -> Tensor:
+        x = w / self.h**2
+        if d == 1:
+            small = torch.erfinv(u * torch.erf(x.sqrt())) ** 2
+        elif d == 2:
+            small = -torch.log1p(u * torch.expm1(-x))
+        else:
+            raise NotImplementedError("the radius is inverted in closed form for d = 1 and 2 only")
+        return torch.minimum(small * self.h**2, w)
+
+    def radial_moment(self, r: Tensor, d: int, p: int) -> Tensor:
+        scale = math.exp(math.lgamma((d + p) / 2) - math.lgamma(d / 2)) * 2 ** (p / 2)
+        positive = torch.where(r > 0, r, torch.ones_like(r))
+        part = torch.where(r > 0, _log_chi(d + p, positive, self.h).exp(), torch.zeros_like(r))
+        return scale * self.h**p * part
+
+
+class VonMisesFisher(Gaussian):
+    r"""Von Mises-Fisher kernel on the unit sphere, proportional to :math:`\exp(-\kappa w)`.
+
+    Its concentration is :math:`\kappa = 1 / h^2`. Mass within an angle :math:`r`, with
+    :math:`w = 1 - \cos r`: :math:`F = (1 - e^{-\kappa w}) / (1 - e^{-2 \kappa})`.
+
+    Arguments:
+        h: bandwidth, positive and finite.
+
+    Example:
+        >>> VonMisesFisher(1e4).log_density(torch.tensor(2.0), d=2)  # nearly 1 / (4 pi)
+        tensor(-2.5310)
+    """
+
+    curved = True
+
+    def log_density(self, w: Tensor, d: int) -> Tensor:
+        kappa = self.h**-2
+        return -kappa * w - math.log(4 * math.pi) - phi(2 * kappa).log()
+
+    def log_mass(self, r: Tensor, d: int) -> Tensor:
+        kappa, w = self.h**-2, 2 * torch.sin(r / 2) ** 2
+        return (w / 2).log() + phi(kappa * w).log() - phi(2 * kappa).log()
+
+    def spread_at(self, u: Tensor, w: Tensor, d: int) -> Tensor:
+        return super().spread_at(u, w, 2)
+
+    def radial_moment(self, r: Tensor, d: int, p: int) -> Tensor:
+        return Kernel.radial_moment(self, r, d, p)
+
+
+class Uniform(Kernel):
+    """Uniform over the cell: the limit of large bandwidth. Its "mass" is the cell's volume.
+
+    Only a cut kernel can be uniform: it is for :class:`VoronoiMixture` on a bounded space.
+    """
+
+    def __init__(self) -> None:
+        self.h = torch.tensor(math.inf)
+
+    def __repr__(self) -> str:
+        return "Uniform()"
+
+    def with_bandwidth(self, h: Tensor | float) -> Kernel:
+        raise TypeError("a Uniform kernel has no bandwidth; use Gaussian(h) or VonMisesFisher(h)")
+
+    def log_density(self, w: Tensor, d: int) -> Tensor:
+        return torch.zeros_like(w)
+
+    def log_mass(self, r: Tensor, d: int) -> Tensor:
+        return d * r.log() + _log_ball(d)
+
+    def mass(self, r: Tensor, d: int) -> Tensor:
+        return math.exp(_log_ball(d)) * r**d
+
+    def spread_at(self, u: Tensor, w: Tensor, d: int) -> Tensor:
+        return w * u ** (2 / d)
+
+    def radial_moment(self, r: Tensor, d: int, p: int) -> Tensor:
+        return math.exp(_log_ball(d)) * d / (d + p) * r ** (d + p)
+
+
+def phi(x: Tensor) -> Tensor:
+    r""":math:`(1 - e^{-x}) / x`, continued by 1 at 0; positive, smooth, never cancels."""
+    x = x.clamp_min(torch.finfo(x.dtype).tiny)
+    return -torch.expm1(-x) / x
+
+
+def _bandwidth(h: Tensor | float) -> Tensor:
+    h = h if isinstance(h, Tensor) and h.is_floating_point() else torch.as_tensor(h, dtype=torch.float64)
+    bad = ~(torch.isfinite(h) & (h > 0))
+    if bad.any():
+        raise ValueError(f"h must be positive and finite, found {h[bad].flatten()[0].item()}")
+    return h
+
+
+def _log_ball(d: int) -> float:
+    """Log-volume of the unit ball in dimension `d`."""
+    return d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1)
+
+
+def _log_chi(d: int, r: Tensor, h: Tensor) -> Tensor:
+    """Log-probability that a Gaussian of scale `h` in dimension `d` stays within `r > 0`.
+
+    It is the regularised incomplete gamma function P(d / 2, x), x = r^2 / 2 h^2, in log space: for
+    small x by its series, so that it neither underflows nor loses digits.
+    """
+    if d == 1:
+        return torch.erf(_finite(r) / h / math.sqrt(2)).log()
+    x = _finite(r) ** 2 / (2 * h**2)
+    if d == 2:
+        return (-torch.expm1(-x)).log()
+    small = x < 1
+    near = torch.where(small, x, torch.ones_like(x))
+    series = term = torch.ones_like(x)
+    for n in range(1, 24):  # below 1e-17 for x < 1
+        term = term * near / (d / 2 + n)
+        series = series + term
+    log_near = d / 2 * near.log() - near + series.log() - math.lgamma(d / 2 + 1)
+    far = torch.where(small, torch.ones_like(x), x)
+    log_far = torch.special.gammainc(torch.full_like(far, d / 2), far).log()
+    return torch.where(small, log_near, log_far)
+
+
+def _finite(r: Tensor) -> Tensor:
+    """A distance no kernel can tell from infinity, in place of infinity, so that gradients exist."""
+    return torch.where(r.isinf(), torch.full_like(r, 1e15), r)

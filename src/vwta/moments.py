@@ -1,0 +1,102 @@
+"""First and second moments of kernels cut to cells in the plane and on the sphere."""
+
+from __future__ import annotations
+
+__all__ = ["sector_moments", "sphere_moments"]
+
+import math
+
+import torch
+from torch import Tensor
+
+from .kernels import Kernel, Uniform, phi
+from .polygons import Edges
+from .sectors import REACH, angle, beyond, core, direction, nodes, spread, towards
+
+
+def sector_moments(edges: Edges, kernel: Kernel, curved: bool, z: Tensor) -> tuple[Tensor, Tensor]:
+    """Integrals over every sector of `y - z` (`y` on the sphere) and of its squares, `(E, e)` each.
+
+    As for the mass: nodes along the edge where the kernel is felt, then directions at which all of
+    the kernel is within reach; on the sphere, less what lies behind an edge more than a quarter turn
+    away.
+    """
+    a, s1, s2 = edges.a, edges.s1, edges.s2
+    kappa = kernel.h.to(a).expand(len(a)) ** -2
+    limit = core(kappa, curved)
+    s, weight = nodes(s1.clamp(-limit, limit), s2.clamp(-limit, limit))
+    parts = [_along(edges, s, weight, kernel, curved, z, upper=False)]
+    flat = isinstance(kernel, Uniform) and not curved  # felt all along the edge: nothing is beyond
+    for start, end in () if flat else beyond(s1, s2, limit):
+        turn, weight = nodes(torch.zeros_like(a), angle(a, start, end, curved))
+        p, q = (x[:, None] for x in direction(edges, start, curved))
+        p, q = p * turn.cos() - q * turn.sin(), q * turn.cos() + p * turn.sin()
+        whole = torch.full_like(turn, math.pi if curved else math.inf)
+        parts.append(_moments(edges, p, q, torch.zeros_like(turn), whole, weight, kernel, curved, z))
+    if curved and bool((kappa < REACH).any()):
+        for start, end in beyond(s1, s2, limit):
+            s, weight = nodes(start, end)
+            parts.append(_along(edges, s, -weight, kernel, curved, z, upper=True))
+    return sum(f for f, _ in parts) / (2 * math.pi), sum(g for _, g in parts) / (2 * math.pi)
+
+
+def sphere_moments(kernel: Kernel, z: Tensor) -> tuple[Tensor, Tensor]:
+    """Moments of `y` and its squares over the whole sphere, for a kernel at `z` `(C, 3)`."""
+    h = kernel.h.to(z).expand(len(z))[:, None]
+    zero = torch.zeros_like(z[:, :1])
+    _, cos, _, cos2, _ = _ring(kernel.at(h), zero, zero + math.pi)
+    one = 4 * math.pi if isinstance(kernel, Uniform) else 1.0
+    return cos * z, cos2 * z**2 + (one - cos2) * (1 - z**2) / 2
+
+
+def _along(
+    edges: Edges, s: Tensor, ds: Tensor, kernel: Kernel, curved: bool, z: Tensor, upper: bool
+) -> tuple[Tensor, Tensor]:
+    """Moments within (or, `upper`, behind) the points `s` `(E, n)` of each edge."""
+    tiny = torch.finfo(s.dtype).tiny
+    w = spread(edges, s, curved).clamp_min(tiny)
+    p, q = (edges.a[:, None] * s.cos(), s.sin()) if curved else (edges.a[:, None], s)
+    norm = torch.hypot(p, q).clamp_min(tiny)
+    reach = torch.atan2(norm, 1 - w) if curved else norm
+    weight = edges.a[:, None] * ds / (norm**2).clamp_min(tiny)
+    inner, outer = (reach, torch.full_like(reach, math.pi)) if upper else (0 * reach, reach)
+    return _moments(edges, p / norm, q / norm, inner, outer, weight, kernel, curved, z)
+
+
+def _moments(
+    edges: Edges,
+    p: Tensor,
+    q: Tensor,
+    inner: Tensor,
+    outer: Tensor,
+    weight: Tensor,
+    kernel: Kernel,
+    curved: bool,
+    z: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Moments over rays `(E, n)` with directions `(p, q)`, from distance `inner` to `outer`."""
+    kernel = kernel.at(kernel.h.to(weight).expand(len(z))[:, None])
+    across = towards(edges, z) if curved else edges.normal
+    ray = p[..., None] * across[:, None] + q[..., None] * edges.tangent[:, None]  # (E, n, e)
+    if not curved:
+        first = (ray * (weight * kernel.radial_moment(outer, 2, 1))[..., None]).sum(1)
+        return first, (ray**2 * (weight * kernel.radial_moment(outer, 2, 2))[..., None]).sum(1)
+    mass, cos, sin, cos2, both = (
+        (x * weight)[..., None] for x in _ring(kernel, inner, outer)
+    )
+    z = z[:, None]
+    first = (cos * z + sin * ray).sum(1)
+    return first, (cos2 * z**2 + 2 * both * z * ray + (mass - cos2) * ray**2).sum(1)
+
+
+def _ring(kernel: Kernel, inner: Tensor, outer: Tensor) -> tuple[Tensor, ...]:
+    r"""Kernel-weighted integrals of :math:`1, \cos t, \sin t, \cos^2 t, \sin t \cos t` over angles."""
+    kappa = kernel.h.expand(inner.shape) ** -2
+    clip = 2 * torch.asin((REACH / 2 / kappa).sqrt().clamp_max(1.0))
+    t, weight = nodes(inner.flatten(), torch.minimum(outer, inner + clip).flatten())
+    kappa = kappa.flatten()[:, None]
+    density = weight * torch.exp(-2 * kappa * torch.sin(t / 2) ** 2) * t.sin()
+    scale = 2 * math.pi if isinstance(kernel, Uniform) else 1 / (2 * phi(2 * kappa))
+    density = density * scale
+    factors = (torch.ones_like(t), t.cos(), t.sin(), t.cos() ** 2, t.sin() * t.cos())
+    return tuple((density * f).sum(-1).view(inner.shape) for f in factors)

@@ -1,0 +1,305 @@
+"""Voronoi cells in the plane and on the sphere, as lists of edges.
+
+A cell is found by a walk around its border: shoot a ray from the atom, then follow each border line
+to the first other line that it meets. With `slack` the distance to a line (its sine on the sphere)
+and `rate` the speed of approach, that line has the largest `rate / slack`, in the plane as on the
+sphere. Everything is relative to the atom and in float64, so that cells of any size come out right.
+
+Each edge is written as its line's distance `a` from the atom and the interval `[s1, s2]` that it
+covers on the line, from the foot of the perpendicular: lengths in the plane, angles on the sphere.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Edges", "walk"]
+
+import math
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+
+from .spaces import Box, Space, Sphere
+
+PARALLEL = 1e-14  # rates (and slacks, on the sphere) below this are rounding
+FAR = 1e6  # stands for an infinite side: beyond all mass for h up to 1e5 times the points' extent
+ROWS = 2048  # cells walked at once: their lines fit into the cache
+
+
+@dataclass
+class Edges:
+    """Edges of many cells, flat; those of one cell stand together.
+
+    Attributes:
+        cell: number of the cell, ascending, `(E,)`.
+        line: what the edge borders on: atom `0..K-1`, or `K + i` for the domain's side `i`, `(E,)`.
+        a: distance of the line from the atom (its sine on the sphere), `(E,)`.
+        b: the cosine that goes with that sine; 1 in the plane, `(E,)`.
+        s1: where the edge starts on its line, `(E,)`.
+        s2: where it ends, `(E,)`.
+        normal: unit normal of the line, away from the atom, `(E, e)`.
+        foot: foot of the perpendicular: relative to the atom in the plane, a unit vector on the
+            sphere, `(E, e)`.
+        tangent: direction of the line at its foot, counter-clockwise around the atom, `(E, e)`.
+    """
+
+    cell: Tensor
+    line: Tensor
+    a: Tensor
+    b: Tensor
+    s1: Tensor
+    s2: Tensor
+    normal: Tensor
+    foot: Tensor
+    tangent: Tensor
+
+    def __getitem__(self, index: Tensor | slice) -> Edges:
+        return Edges(*(getattr(self, f.name)[index] for f in fields(self)))
+
+    @staticmethod
+    def cat(parts: list[Edges]) -> Edges:
+        return Edges(*(torch.cat([getattr(p, f.name) for p in parts]) for f in fields(Edges)))
+
+
+@torch.no_grad()
+def walk(
+    points: Tensor, row: Tensor, atom: Tensor, space: Space
+) -> tuple[Edges, Tensor, Tensor]:
+    """Edges of chosen Voronoi cells, and which of these cells have twins or are empty.
+
+    Arguments:
+        points: atoms in float64, `(B, K, e)`; `e` is 2 in a box, 3 on the sphere.
+        row: which of the `B` tessellations each cell belongs to, `(C,)`.
+        atom: which of the `K` atoms it surrounds, `(C,)`.
+
+    Returns:
+        The edges; a mask `(C,)` of the cells whose atom coincides with another atom; and a mask of
+        those among them whose twin comes first: it has the cell, they are empty, without edges.
+        A lone atom on the sphere has no edges either.
+    """
+    parts, twins, empties = [], [], []
+    for start in range(0, max(len(row), 1), ROWS):
+        chunk = slice(start, start + ROWS)
+        edges, twin, empty = _walk_chunk(points, row[chunk], atom[chunk], space)
+        edges.cell += start
+        parts.append(edges)
+        twins.append(twin)
+        empties.append(empty)
+    return Edges.cat(parts), torch.cat(twins), torch.cat(empties)
+
+
+def _walk_chunk(
+    points: Tensor, row: Tensor, atom: Tensor, space: Space
+) -> tuple[Edges, Tensor, Tensor]:
+    lines, twin, empty = _Lines.around(points, row, atom, space)
+    position, heading = lines.start(space)
+    cell = torch.nonzero(~empty)[:, 0]
+    lines, position, heading = lines.keep(cell), position[cell], heading[cell]
+
+    line, t, found = lines.first_hit(position, heading, None)
+    cell, lines = cell[found], lines.keep(found)  # a lone atom on the sphere has no border
+    position, heading = lines.move(position[found], heading[found], t[found])
+    line = first = line[found]
+    steps: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []  # cell, line, start, end
+    turned = torch.zeros_like(t[found])
+    count = lines.offset.shape[1] + 4
+    while len(cell) and len(steps) < count:
+        heading = lines.heading(position, line)
+        hit, t, found = lines.first_hit(position, heading, line)
+        t = torch.where(found, t, torch.full_like(t, math.pi))  # one line alone: a full circle
+        s1 = lines.along(position, line)
+        steps.append((cell, line, s1, s1 + t))
+        if not found.all():
+            steps.append(tuple(x[~found] for x in (cell, line, s1 + math.pi, s1 + 2 * math.pi)))
+        turned = turned + lines.angle(line, s1, s1 + t)
+        position, _ = lines.move(position, heading, t)
+        closed = found & (hit == first)
+        if closed.any():  # the last stretch, up to where the walk began, lies on the first line
+            s1 = lines.along(position, hit)[closed]
+            begun = torch.zeros_like(twin, dtype=s1.dtype)
+            begun[cell[closed]] = s1
+            steps[0] = _from_corner(steps[0], cell[closed], begun, space)
+        alive = found & ~closed & (turned < 2 * math.pi - 1e-9)
+        cell, line, first, turned = cell[alive], hit[alive], first[alive], turned[alive]
+        position, lines = position[alive], lines.keep(alive)
+    if len(cell):
+        raise RuntimeError(f"a Voronoi cell did not close around {points[row, atom][cell[0]]}")
+    return _gather(steps, points, row, atom, space), twin, empty
+
+
+def _from_corner(
+    step: tuple[Tensor, Tensor, Tensor, Tensor], cell: Tensor, s1: Tensor, space: Space
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Let the first edge of the given cells start at the corner `s1` at which the walk closed."""
+    cells, line, start, end = step
+    closed = torch.isin(cells, cell)
+    corner = s1[cells]
+    if space.curved:  # angles: the corner lies less than half a turn behind
+        corner = start - torch.remainder(start - corner, 2 * math.pi)
+    return cells, line, torch.where(closed, corner, start), end
+
+
+@dataclass
+class _Lines:
+    """The lines that may border each of `C` cells: `M` bisectors and sides."""
+
+    normal: list[Tensor]  # e components, each (C, M)
+    offset: Tensor  # (C, M): distance from the atom; 0 on the sphere
+    atom: Tensor  # (C, e)
+    ignore: Tensor  # (C, M): no line (the atom itself and its twins)
+    curved: bool
+    near: Tensor  # (C, M): distance from the atom, its sine on the sphere
+
+    @classmethod
+    def around(
+        cls, points: Tensor, row: Tensor, atom: Tensor, space: Space
+    ) -> tuple[_Lines, Tensor, Tensor]:
+        others = points[row]  # (C, K, e)
+        z = points[row, atom]
+        apart = others - z[:, None]
+        distance = torch.linalg.vector_norm(apart, dim=-1)
+        same = distance == 0
+        itself = torch.arange(points.shape[1], device=points.device) == atom[:, None]
+        twin = (same & ~itself).any(1)
+        empty = same.to(torch.uint8).argmax(1) != atom
+        normals, to_side = space.sides(z)
+        if isinstance(space, Box) and not space.bounded:
+            extent = points.abs().amax().clamp_min(1.0)
+            to_side = torch.where(to_side.isinf(), FAR * extent, to_side)
+        unit = apart / torch.where(same, torch.ones_like(distance), distance)[..., None]
+        normal = [
+            torch.cat([unit[..., i], normals[:, i].expand(len(z), -1)], 1)
+            for i in range(points.shape[-1])
+        ]
+        near = torch.cat([distance / 2, to_side], 1)
+        ignore = torch.cat([same, torch.zeros_like(to_side, dtype=torch.bool)], 1)
+        offset = torch.zeros_like(near) if space.curved else near
+        return cls(normal, offset, z, ignore, space.curved, near), twin, empty
+
+    def keep(self, index: Tensor) -> _Lines:
+        if index.dtype == torch.bool and index.all():
+            return self
+        normal = [n[index] for n in self.normal]
+        return _Lines(
+            normal,
+            self.offset[index],
+            self.atom[index],
+            self.ignore[index],
+            self.curved,
+            self.near[index],
+        )
+
+    def start(self, space: Space) -> tuple[Tensor, Tensor]:
+        """The atom, and some direction to leave it."""
+        if isinstance(space, Sphere):
+            return self.atom, space.frame(self.atom)[0]
+        east = torch.zeros_like(self.atom)
+        east[:, 0] = 1
+        return torch.zeros_like(self.atom), east
+
+    def first_hit(
+        self, position: Tensor, heading: Tensor, current: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Which line a walk meets first, after what distance or angle, and whether it meets any."""
+        rate = self.normal[0] * heading[:, :1]
+        slack = self.offset - self.normal[0] * position[:, :1]
+        for i in range(1, len(self.normal)):
+            rate.addcmul_(self.normal[i], heading[:, i : i + 1])
+            slack.addcmul_(self.normal[i], position[:, i : i + 1], value=-1)
+        slack.clamp_min_(0)
+        parallel = rate.abs() <= PARALLEL
+        if self.curved:  # there a rate of 0 means a quarter turn, unless the lines coincide
+            parallel &= slack <= PARALLEL
+        key = rate / slack.clamp_min(1e-300)
+        key.masked_fill_(parallel | self.ignore, -math.inf)
+        if current is not None:
+            key.scatter_(1, current[:, None], -math.inf)
+        best, line = key.max(1)
+        rate, slack = (x.gather(1, line[:, None])[:, 0] for x in (rate, slack))
+        t = torch.atan2(slack, rate) if self.curved else slack / rate
+        return line, t, best > -math.inf
+
+    def move(self, position: Tensor, heading: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
+        """Walk straight on for a distance (angle) `t`."""
+        if not self.curved:
+            return position + t[:, None] * heading, heading
+        cos, sin = t.cos()[:, None], t.sin()[:, None]
+        position = cos * position + sin * heading
+        return position / torch.linalg.vector_norm(position, dim=-1, keepdim=True), heading
+
+    def heading(self, position: Tensor, line: Tensor) -> Tensor:
+        """Direction of the walk along a line, counter-clockwise around the atom."""
+        return _turn(position, self._normal(line), self.curved)
+
+    def along(self, position: Tensor, line: Tensor) -> Tensor:
+        """Coordinate of a position on a line, from the foot of the perpendicular."""
+        normal = self._normal(line)
+        foot = _foot(self.atom, normal, self._near(line), self.curved)
+        tangent = _turn(foot, normal, self.curved)
+        s = (position * tangent).sum(-1)
+        return torch.atan2(s, (position * foot).sum(-1)) if self.curved else s
+
+    def angle(self, line: Tensor, s1: Tensor, s2: Tensor) -> Tensor:
+        """Angle at the atom between two points of a line."""
+        a = self._near(line)
+        if self.curved:
+            return torch.atan2(
+                a * (s2 - s1).sin(), a**2 * s1.cos() * s2.cos() + s1.sin() * s2.sin()
+            )
+        return torch.atan2(a * (s2 - s1), a**2 + s1 * s2)
+
+    def _near(self, line: Tensor) -> Tensor:
+        return self.near.gather(1, line[:, None])[:, 0]
+
+    def _normal(self, line: Tensor) -> Tensor:
+        return torch.stack([n.gather(1, line[:, None])[:, 0] for n in self.normal], -1)
+
+
+def _gather(
+    steps: list[tuple[Tensor, Tensor, Tensor, Tensor]],
+    points: Tensor,
+    row: Tensor,
+    atom: Tensor,
+    space: Space,
+) -> Edges:
+    """Edges in the order of their cells, with the geometry of their lines."""
+    empty = (row[:0], row[:0], points.new_zeros(0), points.new_zeros(0))
+    cell, line, s1, s2 = (torch.cat(x) for x in zip(empty, *steps, strict=True))
+    cell, order = torch.sort(cell, stable=True)
+    line, s1, s2 = line[order], s1[order], s2[order]
+    z, count = points[row, atom][cell], points.shape[1]
+    normals, to_side = space.sides(z)
+    is_side = line >= count
+    apart = points[row[cell], line.clamp_max(count - 1)] - z
+    distance = torch.linalg.vector_norm(apart, dim=-1)
+    normal = apart / distance.clamp_min(1e-300)[:, None]
+    a = distance / 2
+    if len(normals):
+        side = (line - count).clamp_min(0)
+        normal = torch.where(is_side[:, None], normals[side], normal)
+        a = torch.where(is_side, to_side.gather(1, side[:, None])[:, 0], a)
+        a = torch.where(a.isinf(), FAR * points.abs().amax().clamp_min(1.0), a)
+    foot = _foot(z, normal, a, space.curved)
+    if space.curved:  # keep the middle of the arc within half a turn of the foot
+        shift = 2 * math.pi * torch.round((s1 + s2) / (4 * math.pi))
+        s1, s2 = s1 - shift, s2 - shift
+    b = (foot * z).sum(-1).clamp_min(0) if space.curved else torch.ones_like(a)
+    return Edges(cell, line, a, b, s1, s2, normal, foot, _turn(foot, normal, space.curved))
+
+
+def _foot(z: Tensor, normal: Tensor, a: Tensor, curved: bool) -> Tensor:
+    """Foot of the perpendicular from the atom to a line."""
+    if not curved:
+        return a[:, None] * normal
+    foot = z - (z * normal).sum(-1, keepdim=True) * normal
+    norm = torch.linalg.vector_norm(foot, dim=-1, keepdim=True)
+    any_foot = Sphere().frame(normal)[0]  # the atom is the line's pole: all its points are as near
+    return torch.where(norm > 1e-12, foot / norm.clamp_min(1e-300), any_foot)
+
+
+def _turn(position: Tensor, normal: Tensor, curved: bool) -> Tensor:
+    """A quarter turn to the left of an outward normal."""
+    if curved:
+        tangent = torch.linalg.cross(position, normal)
+        return tangent / torch.linalg.vector_norm(tangent, dim=-1, keepdim=True)
+    return torch.stack([-normal[:, 1], normal[:, 0]], -1)

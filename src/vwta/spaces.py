@@ -1,0 +1,157 @@
+"""Where the target lives: boxes of any dimension, and the unit sphere."""
+
+from __future__ import annotations
+
+__all__ = ["Box", "Space", "Sphere"]
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.distributions import constraints
+
+
+class Space(ABC):
+    """A domain in which cells are cut.
+
+    Attributes:
+        curved: whether straight lines are great circles.
+    """
+
+    curved: bool
+
+    @abstractmethod
+    def dim(self, event: int) -> int:
+        """Dimension of the domain whose points have `event` coordinates."""
+
+    @abstractmethod
+    def check(self, points: Tensor, name: str) -> None:
+        """Raise an error that names `points` `(*, e)` if one of them cannot be an atom here."""
+
+    @abstractmethod
+    def contains(self, y: Tensor) -> Tensor:
+        """Whether each of the points `(*, e)` lies in the domain, `(*)`."""
+
+    @abstractmethod
+    def sides(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Outward normals `(S, e)` of the domain's flat sides and how far `z` `(*, e)` is, `(*, S)`."""
+
+    @abstractmethod
+    def project(self, y: Tensor) -> Tensor:
+        """Undo rounding: the nearest point of the domain."""
+
+    @property
+    @abstractmethod
+    def support(self) -> constraints.Constraint:
+        """The domain as a constraint of `torch.distributions`."""
+
+
+class Box(Space):
+    """A box `[low, high]` of any dimension; sides may be infinite.
+
+    Arguments:
+        low: lowest coordinates, a number for all axes or `(d,)`.
+        high: highest coordinates, likewise.
+
+    Example:
+        >>> Box(-1.0, 1.0).contains(torch.tensor([[0.5, 1.0], [0.5, 1.1]]))
+        tensor([ True, False])
+    """
+
+    curved = False
+
+    def __init__(self, low: Tensor | Sequence[float] | float, high: Tensor | Sequence[float] | float):
+        self.low = torch.as_tensor(low, dtype=torch.float64)
+        self.high = torch.as_tensor(high, dtype=torch.float64)
+        if self.low.dim() > 1 or self.high.dim() > 1:
+            raise ValueError("low and high of a Box are numbers or vectors (d,)")
+        self.low, self.high = torch.broadcast_tensors(self.low, self.high)
+        if not (self.low < self.high).all():  # also when one of them is nan
+            raise ValueError(f"Box needs low < high on every axis, found {low} and {high}")
+
+    def __repr__(self) -> str:
+        return f"Box({self.low.tolist()}, {self.high.tolist()})"
+
+    @property
+    def bounded(self) -> bool:
+        return bool(torch.isfinite(self.low).all() and torch.isfinite(self.high).all())
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return constraints.independent(constraints.interval(self.low, self.high), 1)
+
+    def dim(self, event: int) -> int:
+        if self.low.dim() == 1 and len(self.low) != event:
+            raise ValueError(f"points have {event} coordinates, but {self} has {len(self.low)}")
+        return event
+
+    def bounds(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        """Lowest and highest coordinates `(d,)` in the type of points `(*, d)`."""
+        low, high = self.low.to(like), self.high.to(like)
+        return low.expand(like.shape[-1]), high.expand(like.shape[-1])
+
+    def check(self, points: Tensor, name: str) -> None:
+        outside = ~self.contains(points)
+        if outside.any():
+            raise ValueError(f"{name} {points[outside][0].tolist()} lies outside {self}")
+
+    def contains(self, y: Tensor) -> Tensor:
+        low, high = self.bounds(y)
+        return ((low <= y) & (y <= high)).all(-1)
+
+    def sides(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        low, high = self.bounds(z)
+        eye = torch.eye(z.shape[-1], dtype=z.dtype, device=z.device)
+        return torch.cat([eye, -eye]), torch.cat([high - z, z - low], -1)
+
+    def project(self, y: Tensor) -> Tensor:
+        return torch.clamp(y, *self.bounds(y))
+
+
+class Sphere(Space):
+    """The unit sphere in three dimensions; points are unit vectors `(*, 3)`."""
+
+    curved = True
+    bounded = True
+
+    def __repr__(self) -> str:
+        return "Sphere()"
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return _UnitVector()
+
+    def dim(self, event: int) -> int:
+        if event != 3:
+            raise ValueError(f"points on a Sphere are unit vectors (*, 3), found (*, {event})")
+        return 2
+
+    def check(self, points: Tensor, name: str) -> None:
+        outside = ~self.contains(points)
+        if outside.any():
+            raise ValueError(f"{name} {points[outside][0].tolist()} is no unit vector; normalise it")
+
+    def contains(self, y: Tensor) -> Tensor:
+        return _UnitVector().check(y)
+
+    def sides(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        return z.new_zeros(0, 3), z.new_zeros(*z.shape[:-1], 0)
+
+    def project(self, y: Tensor) -> Tensor:
+        return y / torch.linalg.vector_norm(y, dim=-1, keepdim=True)
+
+    def frame(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Two unit tangents `(*, 3)` at `z`, orthogonal to each other, counter-clockwise."""
+        axis = torch.zeros_like(z).scatter_(-1, z.abs().argmin(-1, keepdim=True), 1.0)
+        first = self.project(torch.linalg.cross(axis, z))
+        return first, torch.linalg.cross(z, first)
+
+
+class _UnitVector(constraints.Constraint):
+    """Unit vectors, up to rounding in float32."""
+
+    event_dim = 1
+
+    def check(self, value: Tensor) -> Tensor:
+        return (torch.linalg.vector_norm(value, dim=-1) - 1).abs() <= 1e-4
