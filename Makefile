@@ -1,0 +1,64 @@
+# No activation needed: every target first makes `.venv` ready, which is quick when it is.
+PYTHON ?= python3
+TIER ?= quick
+ARGS ?=
+
+# The tiers that have a config; `full` is the workflow's own.
+TIERS := $(strip $(foreach tier,smoke quick laptop,$(if $(wildcard config/$(tier).yaml),$(tier))) full)
+CONFIG := $(if $(filter full,$(TIER)),,--configfile config/$(TIER).yaml)
+
+# The environment's tools first; the user's own Python packages stay out.
+IN_VENV := PATH="$(CURDIR)/.venv/bin:$$PATH"
+unexport PYTHONPATH PYTHONHOME
+export PYTHONNOUSERSITE := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help reproduce plan record test bench setup lock envs clean tier
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+	@echo
+	@echo "TIER=$(TIER)  one of: $(TIERS)"
+	@echo "ARGS=$(ARGS)  more arguments for snakemake (reproduce, plan) or pytest (test)"
+
+reproduce: tier setup ## run the pipeline at TIER, and say where its results are
+	@$(IN_VENV) snakemake $(ARGS) $$(test -t 2 && echo --logger rich) $(CONFIG); status=$$?; \
+	for place in figures tables verdicts.parquet report/index.html; do \
+	if [ -e "results/$(TIER)/$$place" ]; then echo "results/$(TIER)/$$place"; fi; done; exit $$status
+
+plan: tier setup ## say how many jobs, hours, megabytes are left at TIER
+	@$(IN_VENV) python workflow/plan.py $(TIER) $(ARGS) $(CONFIG)
+
+record: tier setup ## keep what the finished jobs of TIER cost, for `make plan`
+	@$(IN_VENV) python workflow/plan.py $(TIER) --record $(ARGS) $(CONFIG)
+
+step = echo "== $(1)" && $(IN_VENV) $(1)
+test: setup ## lint, check formats and types, run all tests
+	@$(call step,ruff check)
+	@$(call step,ruff format --check)
+	@$(call step,snakefmt --check Snakefile workflow)
+	@$(call step,snakemake --lint)
+	@$(call step,mypy)
+	@$(call step,pytest $(ARGS))
+
+bench: setup ## time the core against a plain reference
+	@$(IN_VENV) python benchmarks/bench.py
+
+setup: ## make .venv from requirements.lock (the other targets do this)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	echo "set-up: PYTHON=$(PYTHON) is no Python 3.11 or newer. Remedy: install one," \
+	"or name it: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	@$(PYTHON) envs/bootstrap.py
+
+lock: setup ## renew requirements.lock and envs/*.yaml: newest versions pyproject.toml allows
+	@$(IN_VENV) python envs/lock.py
+
+envs: setup ## make envs/*.yaml from requirements.lock
+	@$(IN_VENV) python envs/lock.py --environments
+
+clean: ## delete caches; environment, data and results stay
+	@rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+
+tier:
+	@$(if $(filter $(TIER),$(TIERS)),:,echo "TIER=$(TIER) is unknown; choose one of: $(TIERS)" >&2; exit 1)

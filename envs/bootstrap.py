@@ -1,0 +1,169 @@
+"""Make `.venv` from requirements.lock and install the project into it, once.
+
+A stamp inside `.venv` remembers, by content, what was installed; while it matches, a call only
+checks. Needs nothing but Python's standard library.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TextIO
+
+# Stands in the stamp while packages go in: whoever finds it knows that a set-up was cut short.
+UNFINISHED = "unfinished\n"
+
+# Runs inside .venv: are the locked versions, and this very copy of the project, installed there?
+PROBE = """
+import sys
+from importlib.metadata import distributions
+from importlib.util import find_spec
+from pathlib import Path
+key = lambda name: name.lower().replace("_", "-").replace(".", "-")
+found = {key(d.name): d.version.split("+")[0] for d in distributions()}
+wanted = dict(pin.split("==") for pin in sys.argv[2:])
+wrong = [name for name in wanted if found.get(key(name)) != wanted[name]]
+spec = find_spec("vwta")
+folders = spec.submodule_search_locations if spec else []
+if not any(Path(folder).is_relative_to(sys.argv[1]) for folder in folders):
+    wrong.append("vwta")
+sys.exit(", ".join(wrong) or 0)
+"""
+
+# What pip says -> what it means and what to do about it. The first match counts.
+REMEDIES = (
+    (
+        r"No space left|Errno 28|Disk quota",
+        "the disk is full. Remedy: free about 3 GB (10 GB where torch brings CUDA) here and in "
+        "the temporary folder, or set TMPDIR to a larger one",
+    ),
+    (
+        r"[Rr]equires? a different [Pp]ython|Requires-Python|from versions: [^n]",
+        "a locked version is not offered for this Python and system. Remedy: use Python 3.11 "
+        "(`make PYTHON=python3.11 ...`) or check pip's index settings (`pip config list`)",
+    ),
+    (
+        r"resolution|[Cc]onnection|[Tt]imed? ?out|unreachable|Proxy|SSL|from versions: none",
+        "packages could not be downloaded. Remedy: check the network and pip's index and proxy "
+        "settings (`pip config list`), then call make again",
+    ),
+    (r"", "see what it said above. Remedy: delete the folder .venv and call make again"),
+)
+
+
+def pins(lock: Path) -> list[str]:
+    """Return the `name==version` lines of a lock file."""
+    lines = (line.split("#")[0].strip() for line in lock.read_text().splitlines())
+    return [line for line in lines if line]
+
+
+def digest(root: Path) -> str:
+    """Return what the stamp says once all is installed: the contents, and where the project is."""
+    state = hashlib.sha256(os.fsencode(root))
+    for name in ("requirements.lock", "pyproject.toml"):
+        state.update((root / name).read_bytes())
+    return state.hexdigest() + "\n"
+
+
+def read_stamp(root: Path) -> str:
+    """Return the stamp's text, "" if there is none."""
+    with contextlib.suppress(OSError):
+        return (root / ".venv" / "stamp").read_text()
+    return ""
+
+
+def run(python: Path | str, *arguments: str) -> str | None:
+    """Run a Python, shielded from the user's own packages; return what it said if it failed."""
+    try:
+        done = subprocess.run(
+            [python, "-I", *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env={**os.environ, "PIP_USER": "0"},
+            close_fds=False,  # see `wait_for_turn`
+        )
+    except OSError as error:
+        return str(error)
+    return None if done.returncode == 0 else done.stderr + done.stdout
+
+
+def is_ready(root: Path) -> bool:
+    """Whether `.venv` works and holds what the lock and pyproject.toml ask for."""
+    if read_stamp(root) != digest(root):
+        return False
+    wanted = pins(root / "requirements.lock")
+    return run(root / ".venv/bin/python", "-c", PROBE, str(root), *wanted) is None
+
+
+def install(root: Path) -> None:
+    """Bring `.venv` up to the lock; start from scratch if it is broken or half made."""
+    python = root / ".venv/bin/python"
+    broken = run(python, "-m", "pip", "--version") is not None
+    if broken or read_stamp(root) == UNFINISHED:
+        stop_on(run(sys.executable, "-m", "venv", "--clear", str(root / ".venv")), "venv")
+    stamp = root / ".venv" / "stamp"
+    stamp.write_text(UNFINISHED)
+    pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input")
+    stop_on(run(python, *pip, "-r", str(root / "requirements.lock")), "pip")
+    stop_on(run(python, *pip, "--no-deps", "--no-build-isolation", "-e", str(root)), "pip")
+    stamp.write_text(digest(root))
+
+
+def stop_on(said: str | None, tool: str) -> None:
+    """End with the last words of a tool that failed, and the remedy."""
+    if said is None:
+        return
+    # Addresses of package indexes may carry passwords: never repeat them.
+    said = re.sub(r"\w+://\S+|host='[^']*'", "<address>", said).strip()
+    remedy = next(remedy for pattern, remedy in REMEDIES if re.search(pattern, said))
+    sys.exit("\n".join([*said.splitlines()[-5:], f"set-up: {tool} failed: {remedy}."]))
+
+
+def wait_for_turn(lock: TextIO) -> None:
+    """Wait until no other set-up works in this folder, nor a pip that outlived one."""
+    os.set_inheritable(lock.fileno(), True)  # pip holds the lock too
+    with contextlib.suppress(OSError):  # some network disks know no locks
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("set-up: waiting for another set-up of this folder to end", flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def main(root: Path) -> None:
+    """Set the environment up unless it is ready."""
+    for module in ("venv", "ensurepip"):
+        if importlib.util.find_spec(module) is None:
+            sys.exit(
+                f"set-up: {sys.executable} lacks its module `{module}`. Remedy: install it "
+                "(Debian, Ubuntu: `apt install python3-venv`) or use another Python "
+                "(`make PYTHON=/path/to/python3 ...`)."
+            )
+    with open(root / "requirements.lock") as lock:
+        wait_for_turn(lock)
+        if is_ready(root):
+            return
+        print(
+            "set-up: installing requirements.lock into .venv; the first time takes minutes",
+            flush=True,
+        )
+        start = time.monotonic()
+        install(root)
+        print(f"set-up: done in {time.monotonic() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    try:
+        main(Path(__file__).resolve().parents[1])
+    except OSError as error:
+        stop_on(str(error), "writing .venv")
+    except KeyboardInterrupt:
+        sys.exit("set-up: interrupted; the next call starts it again")

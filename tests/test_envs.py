@@ -1,0 +1,73 @@
+"""requirements.lock fits pyproject.toml, and the conda environments fit the lock."""
+
+import importlib.util
+import re
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[1]
+ENVIRONMENTS = sorted((ROOT / "envs").glob("*.yaml"))
+
+
+@pytest.fixture(scope="module")
+def lock() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("lock", ROOT / "envs/lock.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def locked(lock: ModuleType) -> dict[str, str]:
+    return lock.read_lock(ROOT / "requirements.lock")
+
+
+def test_lock_satisfies_pyproject(locked: dict[str, str]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    for line in project["dependencies"] + extras["workflow"] + extras["dev"]:
+        requirement = Requirement(line)
+        version = locked[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(version), f"{line}, but {version} is locked"
+
+
+def test_lock_is_portable() -> None:
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    for line in lines:
+        assert re.fullmatch(r"#.*|[\w.-]+==[\w.]+", line), f"{line}: neither comment nor exact pin"
+
+
+def test_freeze_drops_builds_and_cuda(lock: ModuleType) -> None:
+    frozen = ["numpy==2.0.0", "nvidia-cublas==13.1", "torch==2.13.0+cpu", "triton==3.5.0"]
+    assert lock.clean(frozen) == ["numpy==2.0.0", "torch==2.13.0"]
+
+
+def test_environments_are_up_to_date(lock: ModuleType, locked: dict[str, str]) -> None:
+    made = lock.environments(locked)
+    assert {path.name: path.read_text() for path in ENVIRONMENTS} == made, "call `make envs`"
+
+
+@pytest.mark.parametrize("path", ENVIRONMENTS, ids=lambda path: path.name)
+def test_environment_pins_equal_the_lock(path: Path, lock: ModuleType, locked: dict) -> None:
+    names = {conda: name for name, conda in lock.FROM_CONDA.items()}
+    *conda, pip = yaml.safe_load(path.read_text())["dependencies"]
+    pins = [pin.split("=") for pin in conda if pin not in ("python=3.11", "pip")]
+    pins += [pin.split("==") for pin in pip["pip"]]
+    versions = {names.get(name, name): version for name, version in pins}
+    assert versions == {name: locked[name] for name in versions}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert {Requirement(line).name for line in project["dependencies"]} <= versions.keys()
+
+
+def test_rules_name_existing_environments() -> None:
+    for rules in [ROOT / "Snakefile", *(ROOT / "workflow").rglob("*.smk")]:
+        for name in re.findall(r"conda:\s*\"([^\"]+)\"", rules.read_text()):
+            assert (rules.parent / name).resolve() in ENVIRONMENTS, f"{rules}: conda: {name}"
