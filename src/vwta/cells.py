@@ -14,7 +14,7 @@ from .kernels import Kernel, Uniform
 from .moments import sector_moments, sphere_moments
 from .polygons import Edges, walk
 from .polytopes import sample_polytopes
-from .sectors import CellMass, edge_masses, sample_sectors, sample_sphere
+from .sectors import cell_mass, edge_masses, sample_sectors, sample_sphere
 from .spaces import Box, Space
 
 
@@ -64,11 +64,8 @@ class Tessellation:
         assert self._polygons is not None
         edges, empty = self._polygons.select(cell)
         whole = math.log(4 * math.pi) if isinstance(kernel, Uniform) else 0.0
-        without_edges = torch.where(empty, -math.inf, whole).to(self.points)
-        mass: Tensor = CellMass.apply(
-            self.points, kernel.h, edges, row, atom, without_edges, kernel
-        )
-        return mass
+        without_edges = self.points.new_full(cell.shape, whole).masked_fill_(empty, -math.inf)
+        return cell_mass(self.points, kernel, edges, row, atom, without_edges)
 
     def log_mass_error(self, cell: Tensor, kernel: Kernel) -> Tensor:
         """Standard error of :meth:`log_mass`, `(C,)`; 0 where it is exact."""
@@ -77,7 +74,7 @@ class Tessellation:
         return self._rays_of(cell).error(self._fixed, kernel)
 
     def twins(self, cell: Tensor) -> Tensor:
-        """Which cells' atoms `(C,)` coincide with another atom, as a mask `(C, K)`, with themselves."""
+        """Which of the `K` atoms coincide with each cell's own, and itself: a mask `(C, K)`."""
         row, atom = self.split(cell)
         return (self._fixed[row] == self._fixed[row, atom][:, None]).all(-1)
 

@@ -1,9 +1,9 @@
 r"""Cells seen along directions from their atom: any dimension, and the paper's estimate of volumes.
 
-An isotropic kernel's mass in a cell is a mean over directions, :math:`V = E_s[F_h(reach(s))]`, where
-`reach` is how far the cell goes along :math:`s`. In one dimension there are two directions and the mean
-is exact; in three and more it is taken over quasi-random directions. The lines that end each ray do not
-depend on `h`: they are found once.
+An isotropic kernel's mass in a cell is a mean over directions, :math:`V = E_s[F_h(reach(s))]`,
+where `reach` is how far the cell goes along :math:`s`. In one dimension there are two directions
+and the mean is exact; in three and more it is taken over quasi-random directions. The lines that
+end each ray do not depend on `h`: they are found once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from .kernels import Kernel
-from .spaces import Box, Space
+from .spaces import Box, Space, unit
 
 REPLICATES = 8  # independent scramblings: their scatter is the stated error
 WORK = 2**24  # numbers held at once while rays are cut
@@ -69,7 +69,7 @@ class Rays:
             )
 
     def log_mass(self, points: Tensor, kernel: Kernel) -> Tensor:
-        """Log of the mean of `F_h(reach)`, `(C,)`; differentiable in `points` and `kernel.h` `(C,)`."""
+        """Log of the mean of `F_h(reach)`, `(C,)`; differentiable in `points` and `kernel.h`."""
         return _log_mean(self._masses(points, kernel), self.dim)
 
     def error(self, points: Tensor, kernel: Kernel) -> Tensor:
@@ -91,7 +91,7 @@ class Rays:
     def sample_line(
         self, points: Tensor, kernel: Kernel, which: Tensor, generator: torch.Generator | None
     ) -> Tensor:
-        """Points `(N, 1)` of cells `which` `(N,)` of a line: a side by its mass, then the distance."""
+        """Points `(N, 1)` of cells `which` `(N,)` of a line: a side by its mass, then how far."""
         reach = self._reach(points)
         mass = kernel.at(kernel.h[:, None]).mass(reach, 1)
         u, v = torch.rand(2, len(which), dtype=mass.dtype, device=mass.device, generator=generator)
@@ -116,7 +116,7 @@ class Rays:
             return aim
         z = points[self.row[cells], self.atom[cells]][:, None]
         tangent = aim - (aim * z).sum(-1, keepdim=True) * z
-        return tangent / torch.linalg.vector_norm(tangent, dim=-1, keepdim=True)
+        return unit(tangent)
 
     def _first_line(self, points: Tensor, cells: slice) -> Tensor:
         """The line that ends each ray, `(C, S)`: an atom, `K + i` for side `i`, or -1 for none."""
@@ -129,7 +129,8 @@ class Rays:
         if len(normals):
             rate = torch.matmul(ray, normals.T)
             inverse = torch.cat(
-                [inverse, torch.where(rate > 0, rate / to_side[:, None], torch.zeros_like(rate))], -1
+                [inverse, torch.where(rate > 0, rate / to_side[:, None], torch.zeros_like(rate))],
+                -1,
             )
         best, line = inverse.max(-1)
         ends = best > (-math.inf if self.space.curved else 0)
@@ -177,8 +178,7 @@ def _aim(how: Directions, dim: int, cells: int, like: Tensor) -> Tensor:
         ]
         half = 0.5 / 2**30  # the engine's resolution: keeps 0 and 1 out
         aim = torch.special.ndtri(torch.cat(cubes).clamp(half, 1 - half))[None]
-    aim = aim.to(like.device)
-    return aim / torch.linalg.vector_norm(aim, dim=-1, keepdim=True)
+    return unit(aim.to(like.device))
 
 
 def _log_mean(masses: Tensor, dim: int) -> Tensor:

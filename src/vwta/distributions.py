@@ -10,7 +10,7 @@ __all__ = ["DiracMixture", "KernelMixture", "VoronoiMixture"]
 
 import math
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Size, Tensor
@@ -18,9 +18,11 @@ from torch.distributions import Distribution, constraints
 
 from .cells import Tessellation
 from .directions import Directions
-from .kernels import Gaussian, Kernel, Uniform, VonMisesFisher
+from .kernels import Kernel, Uniform, VonMisesFisher
 from .sectors import sample_sphere
-from .spaces import Box, Space, Sphere
+from .spaces import Space, Sphere
+
+Shape = Size | list[int] | tuple[int, ...]
 
 
 class _Atoms(Distribution):
@@ -33,7 +35,7 @@ class _Atoms(Distribution):
         space: the domain.
     """
 
-    arg_constraints: dict[str, constraints.Constraint] = {}
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}  # checked by hand, by name
 
     def __init__(
         self, points: Tensor, masses: Tensor, h: Tensor | None, validate_args: bool | None
@@ -44,7 +46,9 @@ class _Atoms(Distribution):
                 f"{tuple(masses.shape)}"
             )
         try:
-            shape = torch.broadcast_shapes(points.shape[:-1], masses.shape, () if h is None else h.shape)
+            shape = torch.broadcast_shapes(
+                points.shape[:-1], masses.shape, () if h is None else h.shape
+            )
         except RuntimeError as error:
             raise ValueError(
                 f"points {tuple(points.shape)}, masses {tuple(masses.shape)} and h "
@@ -84,9 +88,11 @@ class _Atoms(Distribution):
         flat = masses.detach().reshape(-1, self.components)
         count = sample_shape.numel()
         if not count or not len(flat):
-            return torch.empty((*sample_shape, *self.batch_shape), dtype=torch.long)
+            return torch.empty(
+                sample_shape + self.batch_shape, dtype=torch.long, device=flat.device
+            )
         atom = torch.multinomial(flat, count, replacement=True, generator=generator)
-        return atom.T.reshape(sample_shape + self.batch_shape)
+        return atom.T.view(sample_shape + self.batch_shape)
 
     def _take(self, values: Tensor, atom: Tensor) -> Tensor:
         """Values `(*, K)` or `(*, K, e)` of the chosen atoms `(sample_shape, batch_shape)`."""
@@ -101,7 +107,8 @@ class _Atoms(Distribution):
     def _check_value(self, value: Tensor) -> None:
         if value.dim() < 1 or value.shape[-1:] != self.event_shape:
             raise ValueError(
-                f"y has shape {tuple(value.shape)}, but its last axis must be {tuple(self.event_shape)}"
+                f"y has shape {tuple(value.shape)}, but its last axis must have size "
+                f"{self.event_shape[0]}"
             )
         if self._validate_args:
             _check_finite(value, "y")
@@ -120,9 +127,7 @@ class DiracMixture(_Atoms):
         (tensor([0.7500]), tensor([0.1875]))
     """
 
-    def __init__(
-        self, points: Tensor, masses: Tensor, validate_args: bool | None = None
-    ) -> None:
+    def __init__(self, points: Tensor, masses: Tensor, validate_args: bool | None = None) -> None:
         super().__init__(points, masses, None, validate_args)
 
     @property
@@ -134,17 +139,15 @@ class DiracMixture(_Atoms):
         apart = self.points - self.mean[..., None, :]
         return (self.masses[..., None] * apart**2).sum(-2).expand(self._extended_shape())
 
-    def expand(self, batch_shape: Size, _instance: Any = None) -> DiracMixture:
-        return self._move(self._get_checked_instance(DiracMixture, _instance), Size(batch_shape))
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> DiracMixture:
+        return self._move(_instance or object.__new__(DiracMixture), Size(batch_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         raise NotImplementedError(
             "a DiracMixture has no density; put a kernel on it (KernelMixture, VoronoiMixture)"
         )
 
-    def sample(
-        self, sample_shape: Size | tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def sample(self, sample_shape: Shape = (), generator: torch.Generator | None = None) -> Tensor:
         with torch.no_grad():
             return self._take(self.points, self._pick(Size(sample_shape), generator))
 
@@ -160,6 +163,7 @@ class KernelMixture(_Atoms):
         kernel: :class:`Gaussian` or :class:`VonMisesFisher`.
 
     Example:
+        >>> from vwta import Gaussian
         >>> d = KernelMixture(torch.zeros(2, 1, 2), torch.ones(2, 1), Gaussian(0.5))
         >>> d.log_prob(torch.zeros(2))
         tensor([-0.4516, -0.4516])
@@ -196,8 +200,8 @@ class KernelMixture(_Atoms):
         second = apart**2 + (self.kernel.h**2)[..., None]
         return (self.masses[..., None] * second).sum(-2).expand(self._extended_shape())
 
-    def expand(self, batch_shape: Size, _instance: Any = None) -> KernelMixture:
-        new = self._get_checked_instance(KernelMixture, _instance)
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> KernelMixture:
+        new: KernelMixture = _instance or object.__new__(KernelMixture)
         new.kernel = self.kernel
         return self._move(new, Size(batch_shape))
 
@@ -219,9 +223,7 @@ class KernelMixture(_Atoms):
         shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
         return torch.logsumexp(terms, -1).expand(shape)
 
-    def sample(
-        self, sample_shape: Size | tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def sample(self, sample_shape: Shape = (), generator: torch.Generator | None = None) -> Tensor:
         with torch.no_grad():
             atom = self._pick(Size(sample_shape), generator)
             z, h = self._take(self.points, atom), self.kernel.h
@@ -261,6 +263,7 @@ class VoronoiMixture(_Atoms):
             where they could be exact; also how finely to do so in three and more dimensions.
 
     Example:
+        >>> from vwta import Box, Gaussian
         >>> points, masses = torch.tensor([[-0.5], [0.5]]), torch.tensor([0.25, 0.75])
         >>> d = VoronoiMixture(points, masses, Gaussian(1e3), Box(-1.0, 1.0))
         >>> d.log_prob(torch.tensor([[-0.2], [0.2], [1.5]])).exp()
@@ -316,7 +319,7 @@ class VoronoiMixture(_Atoms):
         first, second = self._moments()
         return (second - first**2).clamp_min(0)
 
-    def expand(self, batch_shape: Size, _instance: Any = None) -> VoronoiMixture:
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> VoronoiMixture:
         new = self._copy(self.kernel, _instance)
         new._rows = self._rows.expand(batch_shape)
         return self._move(new, Size(batch_shape))
@@ -356,24 +359,25 @@ class VoronoiMixture(_Atoms):
             return log_prob
         return torch.where(self.space.contains(value), log_prob, -math.inf)
 
-    def sample(
-        self, sample_shape: Size | tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def sample(self, sample_shape: Shape = (), generator: torch.Generator | None = None) -> Tensor:
         with torch.no_grad():
             atom = self._first_twin(self._pick(Size(sample_shape), generator))
+            if not atom.numel():
+                return self.points.new_empty(*atom.shape, *self.event_shape)
             pairs, which = self._distinct(atom)
             cell, kernel = self._cells_of(pairs)
-            y = self._cells.sample(cell, kernel, which, generator)
-            y = self.space.project(y.to(self.points.dtype))
-            return y.view(*atom.shape, *self.event_shape)
+            by_batch = which.view(-1, self._rows.numel()).T.reshape(-1)  # neighbours in memory
+            y = self._cells.sample(cell, kernel, by_batch, generator).to(self.points.dtype)
+            y = self.space.project(y).view(self._rows.numel(), -1, *self.event_shape)
+            return y.transpose(0, 1).reshape(*atom.shape, *self.event_shape)
 
     def _copy(self, kernel: Kernel, _instance: Any = None) -> VoronoiMixture:
-        new: VoronoiMixture = self._get_checked_instance(VoronoiMixture, _instance)
+        new: VoronoiMixture = _instance or object.__new__(VoronoiMixture)
         new.kernel, new.space, new._cells, new._dim = kernel, self.space, self._cells, self._dim
         return new
 
     def _distinct(self, atom: Tensor) -> tuple[Tensor, Tensor]:
-        """Distinct pairs (batch, atom) as numbers `batch * K + atom`, and which one each atom is."""
+        """Distinct pairs as numbers `batch * K + atom`, and which of them each atom is."""
         count = self._rows.numel()
         batch = torch.arange(count, device=atom.device).view(self.batch_shape).expand(atom.shape)
         pair = (batch * self.components + atom).flatten()

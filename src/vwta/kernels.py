@@ -46,7 +46,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def log_density(self, w: Tensor, d: int) -> Tensor:
-        """Log-density at spread `w` in dimension `d`, with respect to volume (area on the sphere)."""
+        """Log-density at spread `w` in dimension `d`, by volume (area on the sphere)."""
 
     @abstractmethod
     def log_mass(self, r: Tensor, d: int) -> Tensor:
@@ -74,8 +74,8 @@ class Gaussian(Kernel):
         h: standard deviation along each axis, positive and finite.
 
     Example:
-        >>> Gaussian(0.5).log_density(torch.tensor(0.0), d=2)
-        tensor(-0.4516)
+        >>> Gaussian(0.5).log_density(torch.zeros(1), d=2)
+        tensor([-0.4516])
     """
 
     def __init__(self, h: Tensor | float) -> None:
@@ -120,8 +120,8 @@ class VonMisesFisher(Gaussian):
         h: bandwidth, positive and finite.
 
     Example:
-        >>> VonMisesFisher(1e4).log_density(torch.tensor(2.0), d=2)  # nearly 1 / (4 pi)
-        tensor(-2.5310)
+        >>> VonMisesFisher(1e4).log_density(torch.zeros(1), d=2)  # nearly 1 / (4 pi)
+        tensor([-2.5310])
     """
 
     curved = True
@@ -179,7 +179,11 @@ def phi(x: Tensor) -> Tensor:
 
 
 def _bandwidth(h: Tensor | float) -> Tensor:
-    h = h if isinstance(h, Tensor) and h.is_floating_point() else torch.as_tensor(h, dtype=torch.float64)
+    h = (
+        h
+        if isinstance(h, Tensor) and h.is_floating_point()
+        else torch.as_tensor(h, dtype=torch.float64)
+    )
     bad = ~(torch.isfinite(h) & (h > 0))
     if bad.any():
         raise ValueError(f"h must be positive and finite, found {h[bad].flatten()[0].item()}")
@@ -215,5 +219,5 @@ def _log_chi(d: int, r: Tensor, h: Tensor) -> Tensor:
 
 
 def _finite(r: Tensor) -> Tensor:
-    """A distance no kernel can tell from infinity, in place of infinity, so that gradients exist."""
+    """A distance no kernel can tell from infinity, in its place, so that gradients exist."""
     return torch.where(r.isinf(), torch.full_like(r, 1e15), r)

@@ -17,8 +17,8 @@ from .sectors import REACH, angle, beyond, core, direction, nodes, spread, towar
 def sector_moments(edges: Edges, kernel: Kernel, curved: bool, z: Tensor) -> tuple[Tensor, Tensor]:
     """Integrals over every sector of `y - z` (`y` on the sphere) and of its squares, `(E, e)` each.
 
-    As for the mass: nodes along the edge where the kernel is felt, then directions at which all of
-    the kernel is within reach; on the sphere, less what lies behind an edge more than a quarter turn
+    As for the mass: nodes along the edge where the kernel is felt, then directions in which all of
+    the kernel is within reach; on the sphere, less what lies behind edges more than a quarter turn
     away.
     """
     a, s1, s2 = edges.a, edges.s1, edges.s2
@@ -29,15 +29,18 @@ def sector_moments(edges: Edges, kernel: Kernel, curved: bool, z: Tensor) -> tup
     flat = isinstance(kernel, Uniform) and not curved  # felt all along the edge: nothing is beyond
     for start, end in () if flat else beyond(s1, s2, limit):
         turn, weight = nodes(torch.zeros_like(a), angle(a, start, end, curved))
-        p, q = (x[:, None] for x in direction(edges, start, curved))
+        p, q = (x[:, None] for x in direction(a, start, curved))
         p, q = p * turn.cos() - q * turn.sin(), q * turn.cos() + p * turn.sin()
         whole = torch.full_like(turn, math.pi if curved else math.inf)
-        parts.append(_moments(edges, p, q, torch.zeros_like(turn), whole, weight, kernel, curved, z))
+        parts.append(
+            _moments(edges, p, q, torch.zeros_like(turn), whole, weight, kernel, curved, z)
+        )
     if curved and bool((kappa < REACH).any()):
         for start, end in beyond(s1, s2, limit):
             s, weight = nodes(start, end)
             parts.append(_along(edges, s, -weight, kernel, curved, z, upper=True))
-    return sum(f for f, _ in parts) / (2 * math.pi), sum(g for _, g in parts) / (2 * math.pi)
+    first, second = (torch.stack(x).sum(0) / (2 * math.pi) for x in zip(*parts, strict=True))
+    return first, second
 
 
 def sphere_moments(kernel: Kernel, z: Tensor) -> tuple[Tensor, Tensor]:
@@ -81,16 +84,14 @@ def _moments(
     if not curved:
         first = (ray * (weight * kernel.radial_moment(outer, 2, 1))[..., None]).sum(1)
         return first, (ray**2 * (weight * kernel.radial_moment(outer, 2, 2))[..., None]).sum(1)
-    mass, cos, sin, cos2, both = (
-        (x * weight)[..., None] for x in _ring(kernel, inner, outer)
-    )
+    mass, cos, sin, cos2, both = ((x * weight)[..., None] for x in _ring(kernel, inner, outer))
     z = z[:, None]
     first = (cos * z + sin * ray).sum(1)
     return first, (cos2 * z**2 + 2 * both * z * ray + (mass - cos2) * ray**2).sum(1)
 
 
 def _ring(kernel: Kernel, inner: Tensor, outer: Tensor) -> tuple[Tensor, ...]:
-    r"""Kernel-weighted integrals of :math:`1, \cos t, \sin t, \cos^2 t, \sin t \cos t` over angles."""
+    r"""Kernel-weighted integrals over angles of :math:`1, \cos, \sin, \cos^2, \sin \cos`."""
     kappa = kernel.h.expand(inner.shape) ** -2
     clip = 2 * torch.asin((REACH / 2 / kappa).sqrt().clamp_max(1.0))
     t, weight = nodes(inner.flatten(), torch.minimum(outer, inner + clip).flatten())

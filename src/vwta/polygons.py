@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
-from .spaces import Box, Space, Sphere
+from .spaces import Space, Sphere, unit
 
 PARALLEL = 1e-14  # rates (and slacks, on the sphere) below this are rounding
 FAR = 1e6  # stands for an infinite side: beyond all mass for h up to 1e5 times the points' extent
@@ -62,9 +62,7 @@ class Edges:
 
 
 @torch.no_grad()
-def walk(
-    points: Tensor, row: Tensor, atom: Tensor, space: Space
-) -> tuple[Edges, Tensor, Tensor]:
+def walk(points: Tensor, row: Tensor, atom: Tensor, space: Space) -> tuple[Edges, Tensor, Tensor]:
     """Edges of chosen Voronoi cells, and which of these cells have twins or are empty.
 
     Arguments:
@@ -102,7 +100,7 @@ def _walk_chunk(
     line = first = line[found]
     steps: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []  # cell, line, start, end
     turned = torch.zeros_like(t[found])
-    count = lines.offset.shape[1] + 4
+    count = lines.near.shape[1] + 4
     while len(cell) and len(steps) < count:
         heading = lines.heading(position, line)
         hit, t, found = lines.first_hit(position, heading, line)
@@ -110,7 +108,8 @@ def _walk_chunk(
         s1 = lines.along(position, line)
         steps.append((cell, line, s1, s1 + t))
         if not found.all():
-            steps.append(tuple(x[~found] for x in (cell, line, s1 + math.pi, s1 + 2 * math.pi)))
+            lone = s1[~found] + math.pi
+            steps.append((cell[~found], line[~found], lone, lone + math.pi))
         turned = turned + lines.angle(line, s1, s1 + t)
         position, _ = lines.move(position, heading, t)
         closed = found & (hit == first)
@@ -143,51 +142,44 @@ def _from_corner(
 class _Lines:
     """The lines that may border each of `C` cells: `M` bisectors and sides."""
 
-    normal: list[Tensor]  # e components, each (C, M)
-    offset: Tensor  # (C, M): distance from the atom; 0 on the sphere
-    atom: Tensor  # (C, e)
-    ignore: Tensor  # (C, M): no line (the atom itself and its twins)
-    curved: bool
+    normal: list[Tensor]  # e components, each (C, M); 0 for what is no line
     near: Tensor  # (C, M): distance from the atom, its sine on the sphere
+    atom: Tensor  # (C, e)
+    curved: bool
 
     @classmethod
     def around(
         cls, points: Tensor, row: Tensor, atom: Tensor, space: Space
     ) -> tuple[_Lines, Tensor, Tensor]:
-        others = points[row]  # (C, K, e)
-        z = points[row, atom]
-        apart = others - z[:, None]
-        distance = torch.linalg.vector_norm(apart, dim=-1)
-        same = distance == 0
-        itself = torch.arange(points.shape[1], device=points.device) == atom[:, None]
-        twin = (same & ~itself).any(1)
-        empty = same.to(torch.uint8).argmax(1) != atom
+        """The lines, and which atoms have twins and which of these come second."""
+        z, count = points[row, atom], points.shape[1]
         normals, to_side = space.sides(z)
-        if isinstance(space, Box) and not space.bounded:
-            extent = points.abs().amax().clamp_min(1.0)
-            to_side = torch.where(to_side.isinf(), FAR * extent, to_side)
-        unit = apart / torch.where(same, torch.ones_like(distance), distance)[..., None]
-        normal = [
-            torch.cat([unit[..., i], normals[:, i].expand(len(z), -1)], 1)
-            for i in range(points.shape[-1])
-        ]
-        near = torch.cat([distance / 2, to_side], 1)
-        ignore = torch.cat([same, torch.zeros_like(to_side, dtype=torch.bool)], 1)
-        offset = torch.zeros_like(near) if space.curved else near
-        return cls(normal, offset, z, ignore, space.curved, near), twin, empty
+        shape = (len(row), count + len(normals))
+        apart = [points[row, :, i] - z[:, i : i + 1] for i in range(points.shape[-1])]
+        distance = apart[0] ** 2
+        for x in apart[1:]:
+            distance.addcmul_(x, x)
+        distance.sqrt_()
+        same = distance == 0
+        distance.masked_fill_(same, 1)
+        normal = [points.new_empty(shape) for _ in apart]
+        for i, (n, x) in enumerate(zip(normal, apart, strict=True)):
+            torch.div(x, distance, out=n[:, :count])
+            n[:, count:] = normals[:, i]
+        if space.curved:
+            middle = points[row] + z[:, None]
+            normal = list(_through(torch.stack(normal, -1), middle).unbind(-1))
+        near = torch.cat([distance / 2, _finite(to_side, points)], 1)
+        empty = same.to(torch.uint8).argmax(1) != atom
+        return cls(normal, near, z, space.curved), same.sum(1) > 1, empty
 
     def keep(self, index: Tensor) -> _Lines:
         if index.dtype == torch.bool and index.all():
             return self
-        normal = [n[index] for n in self.normal]
-        return _Lines(
-            normal,
-            self.offset[index],
-            self.atom[index],
-            self.ignore[index],
-            self.curved,
-            self.near[index],
-        )
+        if index.dtype == torch.bool:
+            index = torch.nonzero(index)[:, 0]
+        normal = [n.index_select(0, index) for n in self.normal]
+        return _Lines(normal, self.near.index_select(0, index), self.atom[index], self.curved)
 
     def start(self, space: Space) -> tuple[Tensor, Tensor]:
         """The atom, and some direction to leave it."""
@@ -202,18 +194,19 @@ class _Lines:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Which line a walk meets first, after what distance or angle, and whether it meets any."""
         rate = self.normal[0] * heading[:, :1]
-        slack = self.offset - self.normal[0] * position[:, :1]
-        for i in range(1, len(self.normal)):
-            rate.addcmul_(self.normal[i], heading[:, i : i + 1])
-            slack.addcmul_(self.normal[i], position[:, i : i + 1], value=-1)
-        slack.clamp_min_(0)
-        parallel = rate.abs() <= PARALLEL
-        if self.curved:  # there a rate of 0 means a quarter turn, unless the lines coincide
-            parallel &= slack <= PARALLEL
-        key = rate / slack.clamp_min(1e-300)
-        key.masked_fill_(parallel | self.ignore, -math.inf)
-        if current is not None:
-            key.scatter_(1, current[:, None], -math.inf)
+        slack = self.normal[0] * -position[:, :1]
+        for n, to, at in zip(self.normal[1:], heading.T[1:], position.T[1:], strict=True):
+            rate.addcmul_(n, to[:, None])
+            slack.addcmul_(n, at[:, None], value=-1)
+        if self.curved:  # a rate of 0 means a quarter turn, unless the lines coincide
+            slack.clamp_min_(0)
+            coincide = (rate.abs() <= PARALLEL) & (slack <= PARALLEL)
+            key = (rate / slack.clamp_min(1e-300)).masked_fill_(coincide, -math.inf)
+            if current is not None:
+                key.scatter_(1, current[:, None], -math.inf)
+        else:  # lines that are parallel, or left behind, get negative keys
+            slack.add_(self.near).clamp_min_(1e-300)
+            key = (rate - PARALLEL).div_(slack)
         best, line = key.max(1)
         rate, slack = (x.gather(1, line[:, None])[:, 0] for x in (rate, slack))
         t = torch.atan2(slack, rate) if self.curved else slack / rate
@@ -225,7 +218,7 @@ class _Lines:
             return position + t[:, None] * heading, heading
         cos, sin = t.cos()[:, None], t.sin()[:, None]
         position = cos * position + sin * heading
-        return position / torch.linalg.vector_norm(position, dim=-1, keepdim=True), heading
+        return unit(position), heading
 
     def heading(self, position: Tensor, line: Tensor) -> Tensor:
         """Direction of the walk along a line, counter-clockwise around the atom."""
@@ -273,18 +266,32 @@ def _gather(
     apart = points[row[cell], line.clamp_max(count - 1)] - z
     distance = torch.linalg.vector_norm(apart, dim=-1)
     normal = apart / distance.clamp_min(1e-300)[:, None]
+    if space.curved:
+        normal = _through(normal, apart + 2 * z)
     a = distance / 2
     if len(normals):
         side = (line - count).clamp_min(0)
         normal = torch.where(is_side[:, None], normals[side], normal)
-        a = torch.where(is_side, to_side.gather(1, side[:, None])[:, 0], a)
-        a = torch.where(a.isinf(), FAR * points.abs().amax().clamp_min(1.0), a)
+        a = torch.where(is_side, _finite(to_side, points).gather(1, side[:, None])[:, 0], a)
     foot = _foot(z, normal, a, space.curved)
     if space.curved:  # keep the middle of the arc within half a turn of the foot
         shift = 2 * math.pi * torch.round((s1 + s2) / (4 * math.pi))
         s1, s2 = s1 - shift, s2 - shift
     b = (foot * z).sum(-1).clamp_min(0) if space.curved else torch.ones_like(a)
     return Edges(cell, line, a, b, s1, s2, normal, foot, _turn(foot, normal, space.curved))
+
+
+def _through(normal: Tensor, middle: Tensor) -> Tensor:
+    """Make a great circle pass exactly between its two atoms, whatever their norms' rounding."""
+    size = (middle**2).sum(-1, keepdim=True)
+    return normal - (normal * middle).sum(-1, keepdim=True) / size.clamp_min(1e-20) * middle
+
+
+def _finite(to_side: Tensor, points: Tensor) -> Tensor:
+    """Distances to sides, with infinite ones put far away."""
+    if not to_side.isinf().any():
+        return to_side
+    return torch.where(to_side.isinf(), FAR * points.abs().amax().clamp_min(1.0), to_side)
 
 
 def _foot(z: Tensor, normal: Tensor, a: Tensor, curved: bool) -> Tensor:
@@ -300,6 +307,5 @@ def _foot(z: Tensor, normal: Tensor, a: Tensor, curved: bool) -> Tensor:
 def _turn(position: Tensor, normal: Tensor, curved: bool) -> Tensor:
     """A quarter turn to the left of an outward normal."""
     if curved:
-        tangent = torch.linalg.cross(position, normal)
-        return tangent / torch.linalg.vector_norm(tangent, dim=-1, keepdim=True)
+        return unit(torch.linalg.cross(position, normal))
     return torch.stack([-normal[:, 1], normal[:, 0]], -1)

@@ -1,8 +1,8 @@
 """Exact samples from kernels cut to Voronoi cells in three and more dimensions.
 
-An isotropic Gaussian is a product in every orthonormal frame, so that it can be drawn exactly within
-any box around the atom, at every bandwidth. A draw counts if it falls into the cell. The first boxes are
-the domain itself; the cells that are too small for it get a box fitted tightly around them.
+An isotropic Gaussian is a product in every orthonormal frame, so that it can be drawn exactly
+within any box around the atom, at every bandwidth. A draw counts if it falls into the cell. The
+first boxes are the domain itself; cells that are too small for it get a box fitted around them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def sample_polytopes(
     for _ in range(TIGHT_ROUNDS):
         h = kernel.h[todo, None, None]
         shape = (len(todo), TRIES, z.shape[-1])
-        step = _draw(low[:, None].expand(shape), high[:, None].expand(shape), kernel.at(h), generator)
+        step = _draw(
+            low[:, None].expand(shape), high[:, None].expand(shape), kernel.at(h), generator
+        )
         y = z[todo, None] + torch.matmul(step, frame)
         inside = (_nearest(points[row[todo], None], y) == atom[todo, None]) & space.contains(y)
         done, first = inside.any(1), inside.to(torch.uint8).argmax(1)

@@ -6,14 +6,14 @@ In polar coordinates around the atom, a kernel's mass in a cell is a sum over ed
     \qquad \frac{d\varphi}{ds} = \frac{a}{w (2 - c w)},
 
 with the spread :math:`w` of the edge's points and :math:`c` = 0 in the plane, 1 on the sphere.
-:math:`F_h(w) / w` is entire, so that Gauss-Legendre nodes within reach of the kernel give it to nearly
-full precision; further out :math:`F_h` is 1 and the integral is an angle. All terms are positive:
-nothing cancels, whatever the size of the cell.
+:math:`F_h(w) / w` is entire, so that Gauss-Legendre nodes within reach of the kernel give it to
+nearly full precision; further out :math:`F_h` is 1 and the integral is an angle. All terms are
+positive: nothing cancels, whatever the size of the cell.
 """
 
 from __future__ import annotations
 
-__all__ = ["CellMass", "edge_mass", "edge_masses", "sample_sectors", "sample_sphere"]
+__all__ = ["cell_mass", "edge_mass", "edge_masses", "sample_sectors", "sample_sphere"]
 
 import math
 from functools import cache
@@ -26,11 +26,12 @@ from torch.autograd.function import once_differentiable
 
 from .kernels import Kernel, Uniform, phi
 from .polygons import Edges
-from .spaces import Sphere
+from .spaces import Sphere, unit
 
 NODES = 24
 REACH = 22.0  # exp(-REACH) is 3e-10: what the kernel has left beyond the outermost node
 HALF = math.pi / 2
+ROUNDS = 300  # of rejection; a sample is still open after them with probability below 1e-48
 
 
 def edge_mass(edges: Edges, kernel: Kernel, curved: bool) -> Tensor:
@@ -44,22 +45,52 @@ def edge_mass(edges: Edges, kernel: Kernel, curved: bool) -> Tensor:
     kappa = kernel.h.to(a) ** -2  # 0 for Uniform
     limit = core(kappa, curved)
     outside = sum(angle(a, *part, curved) for part in beyond(s1, s2, limit))
-    s, weight = nodes(s1.clamp(-limit, limit), s2.clamp(-limit, limit))
-    w, kappa_ = spread(edges, s, curved), kappa[..., None]
+    lo, hi = s1.clamp(-limit, limit), s2.clamp(-limit, limit)
     if not curved:
-        near = (phi(kappa_ * w) * weight).sum(-1) * a * kappa / 2
-        return (near + outside) / (2 * math.pi)
+        return (_near_plane(a, lo, hi, kappa) + outside) / (2 * math.pi)
+    s, weight = nodes(lo, hi)
+    w, kappa_ = spread(edges, s, curved), kappa[..., None]
     near = (phi(kappa_ * w) / (2 - w) * weight).sum(-1)
     if bool((kappa < REACH).any()):  # beyond a quarter turn F is not 1 yet
-        for start, end in beyond(s1, s2, limit):
-            s, weight = nodes(start, end)
+        for part in beyond(s1, s2, limit):
+            s, weight = nodes(*part)
             w = spread(edges, s, curved)
             near -= (torch.exp(-kappa_ * w) * phi(kappa_ * (2 - w)) / w * weight).sum(-1)
     mass = near * a / (2 * phi(2 * kappa)) + outside
     return mass * 2 if isinstance(kernel, Uniform) else mass / (2 * math.pi)
 
 
-class CellMass(torch.autograd.Function):
+def _near_plane(a: Tensor, lo: Tensor, hi: Tensor, kappa: Tensor) -> Tensor:
+    """Angle-weighted mass of a Gaussian between the atom and `[lo, hi]` on each line, `(E,)`.
+
+    In place, since this is where the time goes.
+    """
+    x, weight = (rule.to(a) for rule in _rule())
+    half = (hi - lo) / 2
+    x = torch.addcmul(((hi + lo) / 2)[:, None], half[:, None], x)
+    x.mul_(x).add_((a**2 + torch.finfo(a.dtype).tiny)[:, None]).mul_((kappa / 2)[..., None])
+    ratio = torch.neg(x).expm1_().div_(x)
+    return torch.mv(ratio, weight) * half * a * (-kappa / 2)
+
+
+def cell_mass(
+    points: Tensor, kernel: Kernel, edges: Edges, row: Tensor, atom: Tensor, whole: Tensor
+) -> Tensor:
+    """Log of the kernel's mass in cells, `(C,)`, differentiable in the points and in `kernel.h`.
+
+    Arguments:
+        points: atoms, `(B, K, e)`.
+        kernel: with a bandwidth for each cell, `(C,)`.
+        edges: edges of the cells.
+        row: tessellation of each cell, `(C,)`.
+        atom: atom of each cell, `(C,)`.
+        whole: log-mass of a cell without edges, `(C,)`.
+    """
+    log_mass: Tensor = _CellMass.apply(points, kernel.h, edges, row, atom, whole, kernel)  # type: ignore[no-untyped-call]
+    return log_mass
+
+
+class _CellMass(torch.autograd.Function):
     r"""Log-mass of cells, with gradients from closed-form integrals along their edges.
 
     A border moves with its two atoms, and the kernel with its own. Corners need no care: their
@@ -79,8 +110,6 @@ class CellMass(torch.autograd.Function):
         whole: Tensor,
         kernel: Kernel,
     ) -> Tensor:
-        """Log-mass `(C,)` of cells around `points[row, atom]`; `h` is `(C,)`, `whole` the log-mass
-        of a cell without edges, `(C,)`."""
         curved = points.shape[-1] == 3
         mass = torch.zeros_like(whole)
         mass.index_add_(0, edges.cell, edge_masses(edges, kernel.at(h), curved))
@@ -125,12 +154,19 @@ def sample_sectors(
     """
     border, across, along = (torch.empty_like(edges.a) for _ in range(3))
     todo = torch.arange(len(edges.a), device=edges.a.device)
-    while len(todo):
-        part = edges[todo]
-        w, p, q, keep = _propose(part, kernel.at(_select(kernel.h, todo)), curved, generator)
+    part = (kernel.h.expand_as(edges.a), edges.a, edges.b, edges.s1, edges.s2)
+    for _ in range(ROUNDS):
+        w, p, q, keep = _propose(kernel, part, curved, generator)
         done = todo[keep]
         border[done], across[done], along[done] = w[keep], p[keep], q[keep]
-        todo = todo[~keep]
+        again = torch.nonzero(~keep)[:, 0]
+        todo = todo[again]
+        h, a, b, s1, s2 = part
+        part = h[again], a[again], b[again], s1[again], s2[again]
+        if not len(todo):
+            break
+    else:
+        raise RuntimeError(f"no angle found for {len(todo)} samples: their cells are not finite")
     w = kernel.spread_at(_uniform(border, generator), border, 2)[:, None]
     ray = across[:, None] * (towards(edges, z) if curved else edges.normal)
     ray = ray + along[:, None] * edges.tangent
@@ -149,17 +185,20 @@ def sample_sphere(kernel: Kernel, z: Tensor, generator: torch.Generator | None) 
 
 
 def _propose(
-    edges: Edges, kernel: Kernel, curved: bool, generator: torch.Generator | None
+    kernel: Kernel,
+    sectors: tuple[Tensor, Tensor, Tensor, Tensor, Tensor],
+    curved: bool,
+    generator: torch.Generator | None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Spread of a border point, its direction from the atom, and whether to keep it."""
-    a, s1, s2 = edges.a, edges.s1, edges.s2
-    kappa = kernel.h.to(a) ** -2
+    h, a, b, s1, s2 = sectors
+    kappa = h.to(a) ** -2
     if curved:
         bend = (2 * phi(2 * kappa)).clamp_max(1.0)  # the spread at which the envelope bends
-        corner = torch.acos(((1 - bend) / edges.b.clamp_min(1e-300)).clamp_max(1.0))
+        corner = torch.acos(((1 - bend) / b.clamp_min(1e-300)).clamp_max(1.0))
         level = a / (2 * phi(2 * kappa))
     else:
-        corner = (2 / kappa - a**2).clamp_min(0).sqrt()
+        corner = (2 / kappa - a**2).clamp_min(0).sqrt().clamp_max(torch.finfo(a.dtype).max / 4)
         level = a * kappa / 2
     lo, hi = s1.clamp(-corner, corner), s2.clamp(-corner, corner)
     before, after = beyond(s1, s2, corner)
@@ -172,12 +211,14 @@ def _propose(
     s = lo + _uniform(a, generator) * (hi - lo)
     start = torch.where(u < left, s1, after[0])
     turn = torch.where(u < left, u, u - left - centre)
-    p, q = direction(edges, torch.where(inner, s, start), curved)
+    p, q = direction(a, torch.where(inner, s, start), curved)
     sin, cos = turn.sin(), turn.cos()
     p, q = torch.where(inner, p, p * cos - q * sin), torch.where(inner, q, q * cos + p * sin)
     if curved:
-        w = 2 * torch.sin(torch.atan2(a, edges.b * p) / 2) ** 2
-        keep = torch.where(inner, phi(kappa * w) / (2 - w), w * phi(kappa * w) / (2 * phi(2 * kappa)))
+        w = 2 * torch.sin(torch.atan2(a, b * p) / 2) ** 2
+        keep = torch.where(
+            inner, phi(kappa * w) / (2 - w), w * phi(kappa * w) / (2 * phi(2 * kappa))
+        )
     else:
         w = torch.where(inner, (a**2 + s**2) / 2, (a / p) ** 2 / 2)
         keep = torch.where(inner, phi(kappa * w), -torch.expm1(-kappa * w))
@@ -208,7 +249,8 @@ def _line_moments(edges: Edges, kernel: Kernel) -> tuple[Tensor, Tensor]:
 def _border_sphere(edges: Edges, kernel: Kernel, z: Tensor) -> tuple[Tensor, Tensor]:
     """As :func:`_border_plane`, on the sphere: tangent vectors `(E, 3)`."""
     kappa = torch.zeros_like(edges.a) if isinstance(kernel, Uniform) else kernel.h**-2
-    limit = 2 * core(kappa, True)  # the kernel may matter on the whole of a long edge
+    limit = core(kappa, True)
+    limit = torch.where(limit < HALF, limit, 4 * HALF)  # a wide kernel matters all along the edge
     s, weight = nodes(edges.s1.clamp(-limit, limit), edges.s2.clamp(-limit, limit))
     density = kernel.at(kernel.h[..., None]).log_density(spread(edges, s, True), 2).exp() * weight
     cos, sin = (density * s.cos()).sum(-1), (density * s.sin()).sum(-1)
@@ -261,10 +303,10 @@ def _select(h: Tensor, index: Tensor) -> Tensor:
 
 
 def core(kappa: Tensor, curved: bool) -> Tensor:
-    """How far from the foot of its line an edge can feel the kernel: all mass, or a quarter turn."""
+    """How far from its foot a line can feel the kernel; at most a quarter turn on the sphere."""
     if not curved:
         return (2 * REACH / kappa).sqrt()
-    return 2 * torch.asin((REACH / 2 / kappa).sqrt().clamp_max(math.sqrt(0.5)))
+    return (2 * torch.asin((REACH / 2 / kappa).sqrt().clamp_max(1.0))).clamp_max(HALF)
 
 
 def beyond(s1: Tensor, s2: Tensor, limit: Tensor) -> tuple[tuple[Tensor, Tensor], ...]:
@@ -289,9 +331,9 @@ def angle(a: Tensor, s1: Tensor, s2: Tensor, curved: bool) -> Tensor:
     return torch.atan2(a * (s2 - s1), a**2 + s1 * s2)
 
 
-def direction(edges: Edges, s: Tensor, curved: bool) -> tuple[Tensor, Tensor]:
+def direction(a: Tensor, s: Tensor, curved: bool) -> tuple[Tensor, Tensor]:
     """Direction from the atom to a line's point, across and along the line."""
-    p, q = (edges.a * s.cos(), s.sin()) if curved else (edges.a, s)
+    p, q = (a * s.cos(), s.sin()) if curved else (a, s)
     r = torch.hypot(p, q).clamp_min(1e-300)
     return p / r, q / r
 
@@ -301,7 +343,7 @@ def towards(edges: Edges, z: Tensor) -> Tensor:
     near = edges.normal + edges.a[:, None] * z
     far = edges.foot - edges.b[:, None] * z
     tangent = torch.where((edges.a < 0.7)[:, None], near, far)
-    return tangent / torch.linalg.vector_norm(tangent, dim=-1, keepdim=True)
+    return unit(tangent)
 
 
 def nodes(lo: Tensor, hi: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Box", "Space", "Sphere"]
+__all__ = ["Box", "Space", "Sphere", "unit"]
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -21,6 +21,11 @@ class Space(ABC):
 
     curved: bool
 
+    @property
+    @abstractmethod
+    def bounded(self) -> bool:
+        """Whether the domain has a finite volume."""
+
     @abstractmethod
     def dim(self, event: int) -> int:
         """Dimension of the domain whose points have `event` coordinates."""
@@ -35,7 +40,7 @@ class Space(ABC):
 
     @abstractmethod
     def sides(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Outward normals `(S, e)` of the domain's flat sides and how far `z` `(*, e)` is, `(*, S)`."""
+        """Outward normals `(S, e)` of the flat sides, and how far `z` `(*, e)` is, `(*, S)`."""
 
     @abstractmethod
     def project(self, y: Tensor) -> Tensor:
@@ -61,7 +66,9 @@ class Box(Space):
 
     curved = False
 
-    def __init__(self, low: Tensor | Sequence[float] | float, high: Tensor | Sequence[float] | float):
+    def __init__(
+        self, low: Tensor | Sequence[float] | float, high: Tensor | Sequence[float] | float
+    ):
         self.low = torch.as_tensor(low, dtype=torch.float64)
         self.high = torch.as_tensor(high, dtype=torch.float64)
         if self.low.dim() > 1 or self.high.dim() > 1:
@@ -113,10 +120,13 @@ class Sphere(Space):
     """The unit sphere in three dimensions; points are unit vectors `(*, 3)`."""
 
     curved = True
-    bounded = True
 
     def __repr__(self) -> str:
         return "Sphere()"
+
+    @property
+    def bounded(self) -> bool:
+        return True
 
     @property
     def support(self) -> constraints.Constraint:
@@ -130,7 +140,9 @@ class Sphere(Space):
     def check(self, points: Tensor, name: str) -> None:
         outside = ~self.contains(points)
         if outside.any():
-            raise ValueError(f"{name} {points[outside][0].tolist()} is no unit vector; normalise it")
+            raise ValueError(
+                f"{name} {points[outside][0].tolist()} is no unit vector; normalise it"
+            )
 
     def contains(self, y: Tensor) -> Tensor:
         return _UnitVector().check(y)
@@ -139,13 +151,18 @@ class Sphere(Space):
         return z.new_zeros(0, 3), z.new_zeros(*z.shape[:-1], 0)
 
     def project(self, y: Tensor) -> Tensor:
-        return y / torch.linalg.vector_norm(y, dim=-1, keepdim=True)
+        return unit(y)
 
     def frame(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """Two unit tangents `(*, 3)` at `z`, orthogonal to each other, counter-clockwise."""
         axis = torch.zeros_like(z).scatter_(-1, z.abs().argmin(-1, keepdim=True), 1.0)
-        first = self.project(torch.linalg.cross(axis, z))
+        first = unit(torch.linalg.cross(axis, z))
         return first, torch.linalg.cross(z, first)
+
+
+def unit(vectors: Tensor) -> Tensor:
+    """Vectors `(*, e)` scaled to length 1."""
+    return torch.nn.functional.normalize(vectors, dim=-1, eps=torch.finfo(vectors.dtype).tiny)
 
 
 class _UnitVector(constraints.Constraint):
@@ -154,4 +171,5 @@ class _UnitVector(constraints.Constraint):
     event_dim = 1
 
     def check(self, value: Tensor) -> Tensor:
-        return (torch.linalg.vector_norm(value, dim=-1) - 1).abs() <= 1e-4
+        norm: Tensor = torch.linalg.vector_norm(value, dim=-1)
+        return (norm - 1).abs() <= 1e-4
