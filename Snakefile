@@ -1,0 +1,21 @@
+# Reproduces the paper. `snakemake` runs config/config.yaml, the whole of it at full scale; a tier is
+# laid over it with `--configfile config/quick.yaml`. Any file below results/ can be asked for by name.
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/synthetic.smk"
+include: "workflow/rules/figures.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        rules.synthetic.input,
+        rules.figures.input,

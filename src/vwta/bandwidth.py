@@ -1,0 +1,70 @@
+"""Choice of the bandwidth h."""
+
+from __future__ import annotations
+
+__all__ = ["Minimum", "golden_section"]
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+RATIO = (math.sqrt(5) - 1) / 2
+
+
+class Minimum(NamedTuple):
+    """Where a function is lowest: the point, the value there, and how often it was evaluated."""
+
+    at: float
+    value: float
+    evaluations: int
+
+
+def golden_section(
+    function: Callable[[float], float], low: float, high: float, tolerance: float
+) -> Minimum:
+    """Minimum of a unimodal function, by golden-section search.
+
+    The interval shrinks by .618 for each evaluation until it is no longer than `tolerance`. The
+    lowest value met is returned, so that a function that is not unimodal never gives a worse point
+    than those tried.
+
+    Arguments:
+        function: function of one number. A nan counts as the worst value.
+        low: lower end of the interval.
+        high: upper end.
+        tolerance: length of the interval at which the search ends.
+
+    Example:
+        >>> round(golden_section(lambda h: (h - 0.3) ** 2, 0.1, 2.0, 1e-6).at, 4)
+        0.3
+    """
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ValueError(f"interval [{low}, {high}]: its ends must be finite and low < high")
+    if not tolerance > 0:
+        raise ValueError(f"tolerance {tolerance}: it must be positive")
+
+    tried: list[tuple[float, float]] = []
+
+    def value(point: float) -> float:
+        result = float(function(point))
+        result = math.inf if math.isnan(result) else result
+        tried.append((result, point))
+        return result
+
+    left, right = high - RATIO * (high - low), low + RATIO * (high - low)
+    at_left, at_right = value(left), value(right)
+    while high - low > tolerance:
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - RATIO * (high - low)
+            if not low < left < right:  # the interval is as short as floats allow
+                break
+            at_left = value(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + RATIO * (high - low)
+            if not left < right < high:
+                break
+            at_right = value(right)
+    lowest, point = min(tried)
+    return Minimum(point, lowest, len(tried))

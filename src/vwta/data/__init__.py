@@ -1,0 +1,1 @@
+"""Data of the studies: one module for each."""

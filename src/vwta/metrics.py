@@ -1,0 +1,99 @@
+"""Metrics: plain functions of log-densities and atoms, and the tidy table they are gathered in."""
+
+from __future__ import annotations
+
+__all__ = ["COLUMNS", "likelihood_rows", "nll", "nll_capped", "risk", "tidy"]
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+COLUMNS: dict[str, str] = {
+    "study": "str",
+    "protocol": "str",
+    "dataset": "str",
+    "method": "str",
+    "K": "Int64",
+    "h": "float64",
+    "seed": "Int64",
+    "split": "Int64",
+    "metric": "str",
+    "value": "float64",
+    "n": "Int64",
+}
+
+
+def nll(log_prob: Tensor) -> float:
+    r"""Negative log-likelihood :math:`-\frac{1}{n} \sum_i \log p(y_i | x_i)`, in nats.
+
+    Arguments:
+        log_prob: log-densities, with shape `(n,)`. One of -inf makes the outcome inf: leave out
+            what lies outside the domain beforehand, and report how much that is.
+    """
+    return -log_prob.mean().item()
+
+
+def nll_capped(log_prob: Tensor, epsilon: float, cap: float) -> float:
+    r"""Negative log-likelihood as the published code has it, over all points.
+
+    .. math:: \frac{1}{n} \sum_i \min(-\log(p(y_i | x_i) + \epsilon), c)
+
+    Arguments:
+        log_prob: log-densities, with shape `(n,)`; -inf is allowed.
+        epsilon: added to each density.
+        cap: largest contribution of a point.
+    """
+    softened = torch.logaddexp(log_prob, log_prob.new_tensor(math.log(epsilon)))
+    return (-softened).clamp(max=cap).mean().item()
+
+
+def risk(points: Tensor, y: Tensor) -> float:
+    r"""Quantisation error :math:`\frac{1}{n} \sum_i \min_k \|z_k(x_i) - y_i\|^2`.
+
+    Arguments:
+        points: atoms, with shape `(n, K, d)`.
+        y: targets, with shape `(n, d)`.
+    """
+    return (points - y.unsqueeze(-2)).square().sum(-1).amin(-1).mean().item()
+
+
+def tidy(rows: Iterable[Mapping[str, Any]], **common: Any) -> pd.DataFrame:
+    """Tidy table, one row a number.
+
+    Arguments:
+        rows: for each number its `metric`, `value`, `n` (points it averages over), and whichever
+            other columns it has. Columns without a value are missing (`NA`).
+        common: columns that are the same for all rows.
+
+    Example:
+        >>> tidy([{"metric": "nll", "value": 0.5, "n": 10}], study="synthetic").shape
+        (1, 11)
+    """
+    records = [{**common, **row} for row in rows]
+    unknown = {name for record in records for name in record} - COLUMNS.keys()
+    if unknown:
+        raise ValueError(f"unknown columns {sorted(unknown)}: expected some of {list(COLUMNS)}")
+    return pd.DataFrame(records, columns=list(COLUMNS)).astype(COLUMNS)
+
+
+def likelihood_rows(
+    log_prob: Tensor, inside: Tensor, epsilon: float, cap: float
+) -> list[dict[str, Any]]:
+    """Rows of a table for the likelihood of some points.
+
+    Arguments:
+        log_prob: log-densities, with shape `(n,)`.
+        inside: whether each point lies in the domain, with shape `(n,)`. `nll` is over these alone,
+            for every method; `nll_capped` is over all.
+        epsilon: see :func:`nll_capped`.
+        cap: likewise.
+    """
+    capped = nll_capped(log_prob, epsilon, cap)
+    return [
+        {"metric": "nll", "value": nll(log_prob[inside]), "n": int(inside.sum())},
+        {"metric": "nll_capped", "value": capped, "n": len(log_prob)},
+    ]

@@ -1,0 +1,1 @@
+"""The synthetic study: draw the data, train the networks, evaluate the estimators."""

@@ -1,0 +1,47 @@
+"""First stage: the fixed sets of a problem."""
+
+from __future__ import annotations
+
+__all__ = ["SPLITS", "generate"]
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vwta.data.synthetic import inputs, problem
+from vwta.provenance import provenance
+from vwta.seeds import generator
+from vwta.storage import write_tensors
+
+SPLITS = ("train", "validation", "test")
+
+
+def generate(
+    dataset: str,
+    constants: Mapping[str, Any],
+    rows: Mapping[str, int],
+    seed: int,
+    path: Path,
+    code: str,
+) -> None:
+    """Draws the sets of a problem, one y for each x.
+
+    The file holds `x_{split}` with shape `(n, 1)` and `y_{split}` with shape `(n, 2)`. A split's
+    rows do not depend on the sizes of the others.
+
+    Arguments:
+        dataset: name of the problem.
+        constants: the problem's constants.
+        rows: number of rows of each split.
+        seed: seed of the sets.
+        path: file to write.
+        code: digest of the code, for the record.
+    """
+    law = problem(dataset, **constants)
+    tensors = {}
+    for split in SPLITS:
+        source = generator(seed, dataset, split)
+        x = inputs(rows[split], source)
+        tensors[f"x_{split}"] = x
+        tensors[f"y_{split}"] = law.sample(x, 1, source).squeeze(0)
+    write_tensors(path, tensors, {"provenance": provenance(code=code, dataset=dataset, seed=seed)})

@@ -1,0 +1,271 @@
+"""One training loop: data in memory, the best weights kept, the same bits after an interruption."""
+
+from __future__ import annotations
+
+__all__ = ["Data", "Fit", "FixedData", "Objective", "Schedule", "fit", "pick_device"]
+
+import logging
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from .seeds import generator
+from .signals import Interrupted, Interruption
+from .storage import read_tensors, write_tensors
+
+logger = logging.getLogger(__name__)
+
+SAVE_EVERY = 60.0  # seconds between checkpoints
+REPORT_EVERY = 5.0  # seconds between lines in the log
+VALIDATION_ROWS = 8192  # rows evaluated at once
+
+
+Objective = Callable[[Any, Tensor], Tensor]
+
+
+class Data(Protocol):
+    """Where the rows of an epoch come from; each method gives inputs and targets."""
+
+    def training(self, epoch: int) -> tuple[Tensor, Tensor]: ...
+
+    def validation(self, epoch: int) -> tuple[Tensor, Tensor]: ...
+
+
+@dataclass(frozen=True)
+class FixedData:
+    """The same rows in every epoch: inputs `(n, *)` and targets `(n, *)` for each split."""
+
+    train: tuple[Tensor, Tensor]
+    held_out: tuple[Tensor, Tensor]
+
+    def training(self, epoch: int) -> tuple[Tensor, Tensor]:
+        return self.train
+
+    def validation(self, epoch: int) -> tuple[Tensor, Tensor]:
+        return self.held_out
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast: Adam at a constant rate."""
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Outcome of a training.
+
+    Attributes:
+        weights: the network's weights after the epoch with the lowest criterion.
+        curve: for each epoch the loss on the training rows (the mean over its batches, while the
+            weights move), the loss and the criterion on the validation rows, with shape
+            `(epochs, 3)`, in float64.
+        kept_epoch: index of the epoch whose weights were kept.
+        seconds: time spent, earlier attempts included.
+    """
+
+    weights: dict[str, Tensor]
+    curve: Tensor
+    kept_epoch: int
+    seconds: float
+
+
+def fit(
+    network: nn.Module,
+    loss: Objective,
+    criterion: Objective,
+    data: Data,
+    schedule: Schedule,
+    seed: int,
+    device: torch.device | str = "cpu",
+    checkpoint: Path | None = None,
+) -> Fit:
+    """Trains a network and keeps the weights of its best epoch.
+
+    Everything random in an epoch follows from the seed and the epoch's index, so that a training
+    that was stopped and resumed gives the same bits as one that was not.
+
+    Arguments:
+        network: network to train, in place.
+        loss: what training minimises: mean over a batch, from the network's output and targets.
+        criterion: the kept weights have the lowest one on the validation rows; often the loss.
+        data: the rows of each epoch.
+        schedule: epochs, batch size, learning rate.
+        seed: seed of the order of the rows.
+        device: where to train.
+        checkpoint: file for unfinished work: read if it exists, written once a minute and when the
+            process is asked to stop (:class:`~vwta.signals.Interrupted` is then raised).
+    """
+    device = torch.device(device)
+    run = _Run(network.to(device), loss, criterion, schedule, seed, device, checkpoint)
+    if checkpoint is not None and checkpoint.exists():
+        run.load(checkpoint)
+        logger.info("resumed at epoch %d, batch %d", run.epoch + 1, run.batch + 1)
+    with Interruption() as interruption:
+        while run.epoch < schedule.epochs:
+            run.train_epoch(data, interruption)
+            run.validate(data)
+            run.report()
+        run.heed(interruption)
+    return Fit(run.kept, torch.tensor(run.curve, dtype=torch.float64), run.kept_epoch, run.seconds)
+
+
+def pick_device(name: str) -> torch.device:
+    """Device of a name, where `auto` is the GPU if there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise RuntimeError("device 'cuda': torch sees no GPU here; set `device` to 'auto' or 'cpu'")
+    return torch.device(name)
+
+
+class _Run:
+    """State of a training, which can be saved between any two batches."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        loss: Objective,
+        criterion: Objective,
+        schedule: Schedule,
+        seed: int,
+        device: torch.device,
+        checkpoint: Path | None,
+    ) -> None:
+        self.network, self.loss, self.criterion = network, loss, criterion
+        self.schedule, self.seed = schedule, seed
+        self.device, self.checkpoint = device, checkpoint
+        parameters = list(network.parameters())
+        self.optimizer = torch.optim.Adam(parameters, lr=schedule.learning_rate, fused=True)
+        self.epoch = self.batch = self.rows = 0
+        self.total = torch.zeros((), dtype=torch.float64, device=device)
+        self.curve: list[tuple[float, float, float]] = []
+        self.kept: dict[str, Tensor] = {}
+        self.kept_epoch = -1
+        self.seconds = 0.0
+        self._clock = self._saved = self._reported = time.monotonic()
+
+    def train_epoch(self, data: Data, interruption: Interruption) -> None:
+        """Takes the remaining steps of the epoch."""
+        x, y = data.training(self.epoch)
+        self.rows = len(x)
+        order = torch.randperm(self.rows, generator=generator(self.seed, "batches", self.epoch))
+        size = self.schedule.batch_size
+        x, y = x[order].to(self.device), y[order].to(self.device)
+        self.network.train()
+        for start in range(self.batch * size, self.rows, size):
+            self.heed(interruption)
+            u, v = x[start : start + size], y[start : start + size]
+            loss = self.loss(self.network(u), v)
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            self.total += loss.detach() * len(u)
+            self.batch += 1
+
+    @torch.no_grad()
+    def validate(self, data: Data) -> None:
+        """Ends the epoch: notes the losses and keeps the weights if they are the best so far."""
+        x, y = (rows.to(self.device) for rows in data.validation(self.epoch))
+        self.network.eval()
+        loss, criterion = torch.zeros_like(self.total), torch.zeros_like(self.total)
+        for start in range(0, len(x), VALIDATION_ROWS):
+            u, v = x[start : start + VALIDATION_ROWS], y[start : start + VALIDATION_ROWS]
+            out = self.network(u)
+            loss += self.loss(out, v) * len(u)
+            criterion += self.criterion(out, v) * len(u)
+        losses = self.total.item() / self.rows, loss.item() / len(x), criterion.item() / len(x)
+        if not all(map(math.isfinite, losses)):
+            raise FloatingPointError(
+                f"epoch {self.epoch + 1}: training loss {losses[0]}, validation loss {losses[1]}; "
+                f"lower the learning rate (now {self.schedule.learning_rate})"
+            )
+        if self.kept_epoch < 0 or losses[-1] < self.curve[self.kept_epoch][-1]:
+            self.kept = _copy(self.network)
+            self.kept_epoch = self.epoch
+        self.curve.append(losses)
+        self.epoch, self.batch = self.epoch + 1, 0
+        self.total.zero_()
+
+    def report(self) -> None:
+        """Writes a line of progress, if the last one is some time ago."""
+        self._tick()
+        last = self.epoch == self.schedule.epochs
+        if last or self.epoch == 1 or self._clock - self._reported > REPORT_EVERY:
+            self._reported = self._clock
+            left = self.seconds / self.epoch * (self.schedule.epochs - self.epoch)
+            logger.info(
+                "epoch %d/%d: training %.5f, validation %.5f, criterion %.5f (lowest at %d), "
+                "about %.0f s left",
+                self.epoch,
+                self.schedule.epochs,
+                *self.curve[-1],
+                self.kept_epoch + 1,
+                left,
+            )
+
+    def save(self, path: Path) -> None:
+        """Writes all that the rest of the training depends on."""
+        self._tick()
+        tensors = {f"network.{name}": value for name, value in _copy(self.network).items()}
+        tensors |= {f"kept.{name}": value for name, value in self.kept.items()}
+        for index, state in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"adam.{index}.{name}": value for name, value in state.items()}
+        place = {
+            "epoch": self.epoch,
+            "batch": self.batch,
+            "kept_epoch": self.kept_epoch,
+            "seconds": self.seconds,
+            "total": self.total.item(),
+            "curve": self.curve,
+        }
+        write_tensors(path, tensors, place)
+
+    def load(self, path: Path) -> None:
+        """Takes up the state of a file of :meth:`save`."""
+        tensors, place = read_tensors(path)
+        self.network.load_state_dict(_below("network.", tensors))
+        self.kept = {k: value.to(self.device) for k, value in _below("kept.", tensors).items()}
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, value in _below("adam.", tensors).items():
+            index, _, field = name.partition(".")
+            moments.setdefault(int(index), {})[field] = value
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+        self.epoch, self.batch = place["epoch"], place["batch"]
+        self.kept_epoch, self.seconds = place["kept_epoch"], place["seconds"]
+        self.total.fill_(place["total"])
+        self.curve = [(training, held, criterion) for training, held, criterion in place["curve"]]
+
+    def heed(self, interruption: Interruption) -> None:
+        """Saves if it is time to; stops if asked to."""
+        due = time.monotonic() - self._saved > SAVE_EVERY
+        if self.checkpoint is not None and (due or interruption.reason):
+            self.save(self.checkpoint)
+            self._saved = time.monotonic()
+        if interruption.reason:
+            where = f"epoch {self.epoch + 1}, batch {self.batch + 1}"
+            saved = f"saved in {self.checkpoint}" if self.checkpoint else "nothing was saved"
+            raise Interrupted(f"{interruption.reason} at {where}: {saved}; run again to go on")
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        self.seconds += now - self._clock
+        self._clock = now
+
+
+def _copy(network: nn.Module) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in network.state_dict().items()}
+
+
+def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): value for k, value in tensors.items() if k.startswith(prefix)}

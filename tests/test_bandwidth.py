@@ -1,0 +1,59 @@
+"""Golden section against scipy."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+from scipy import optimize
+
+from vwta.bandwidth import golden_section
+
+FUNCTIONS = {
+    "parabola": lambda h: (h - 0.7) ** 2,
+    "nll-like": lambda h: 0.04 / (2 * h * h) + 2 * math.log(h),
+    "skewed": lambda h: math.exp(-3 * h) + 0.2 * h,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_agrees_with_scipy(name: str) -> None:
+    function: Callable[[float], float] = FUNCTIONS[name]
+    expected = optimize.minimize_scalar(
+        function, bounds=(0.1, 2.0), method="bounded", options={"xatol": 1e-9}
+    )
+    found = golden_section(function, 0.1, 2.0, 1e-7)
+    assert found.at == pytest.approx(expected.x, abs=1e-6)
+    assert found.value == function(found.at)
+
+
+@pytest.mark.parametrize(("function", "end"), [(lambda h: h, 0.1), (lambda h: -h, 2.0)])
+def test_minimum_at_an_end(function: Callable[[float], float], end: float) -> None:
+    assert golden_section(function, 0.1, 2.0, 1e-3).at == pytest.approx(end, abs=1e-3)
+
+
+def test_one_evaluation_a_step() -> None:
+    met: list[float] = []
+    found = golden_section(lambda h: met.append(h) or (h - 0.3) ** 2, 0.1, 2.0, 0.1)
+    steps = math.ceil(math.log(0.1 / 1.9) / math.log((math.sqrt(5) - 1) / 2))
+    assert found.evaluations == len(met) == steps + 2
+    assert abs(found.at - 0.3) < 0.1
+
+
+def test_ends_when_floats_run_out() -> None:
+    found = golden_section(lambda h: (h - 1) ** 2, 0.1, 2.0, 1e-300)
+    assert found.evaluations < 200
+    assert found.at == pytest.approx(1, abs=1e-6)
+
+
+def test_nan_is_avoided() -> None:
+    found = golden_section(lambda h: math.nan if h > 1 else (h - 0.5) ** 2, 0.1, 2.0, 1e-4)
+    assert found.at == pytest.approx(0.5, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "tolerance", "named"),
+    [(2, 1, 0.1, r"\[2, 1\]"), (0.1, math.inf, 0.1, "inf"), (0.1, 2, 0, "tolerance 0")],
+)
+def test_bad_arguments_are_named(low: float, high: float, tolerance: float, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        golden_section(lambda h: h, low, high, tolerance)

@@ -1,0 +1,190 @@
+"""Configurations: good ones pass, bad ones stop everything with a message that says what to do."""
+
+import importlib.util
+import subprocess
+import sys
+from copy import deepcopy
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+from snakemake.utils import update_config
+
+from vwta.data.synthetic import PROBLEMS
+from vwta.figures.style import TITLES
+from vwta.networks import NETWORKS
+
+ROOT = Path(__file__).resolve().parents[1]
+SCHEMAS = ROOT / "workflow/schemas"
+TIERS = sorted(path.stem for path in (ROOT / "config").glob("*.yaml") if path.stem != "config")
+
+
+def read(name: str) -> Any:
+    return yaml.safe_load((ROOT / name).read_text())
+
+
+@pytest.fixture(scope="module")
+def validation() -> ModuleType:
+    path = ROOT / "workflow/validation.py"
+    spec = importlib.util.spec_from_file_location("validation", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def overlaid(change: dict[str, Any]) -> dict[str, Any]:
+    """The whole paper's configuration with a change laid over it, as Snakemake does it."""
+    config = read("config/config.yaml")
+    update_config(config, deepcopy(change))
+    return config
+
+
+def complaints(validation: ModuleType, config: Any) -> list[str]:
+    return validation.problems(config, "config.schema.yaml") or validation.contradictions(config)
+
+
+@pytest.mark.parametrize("tier", ["config", *TIERS])
+def test_tiers_are_valid(validation: ModuleType, tier: str) -> None:
+    config = overlaid({} if tier == "config" else read(f"config/{tier}.yaml"))
+    assert complaints(validation, config) == []
+    assert config["tier"] == ("full" if tier == "config" else tier)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "config/protocols").glob("*.yaml")), ids=str)
+def test_protocols_are_valid(validation: ModuleType, path: Path) -> None:
+    assert validation.problems(validation.load(path), "protocol.schema.yaml") == []
+
+
+def test_lists_replace_and_sections_merge() -> None:
+    config = overlaid({"synthetic": {"K": [4], "data": {"rows": {"test": 7}}}})
+    assert config["synthetic"]["K"] == [4]
+    assert config["synthetic"]["data"]["rows"]["test"] == 7
+    assert config["synthetic"]["data"]["rows"]["train"] == 100_000
+
+
+BAD = {
+    "unknown key": (
+        {"synthetic": {"trainig": 1}},
+        "synthetic.trainig: unknown key, did you mean training?; allowed: protocols, datasets,",
+    ),
+    "unknown section": ({"uci": {}}, "uci: unknown key; allowed: tier, device, synthetic, figures"),
+    "wrong type": (
+        {"synthetic": {"training": {"epochs": "ten"}}},
+        "synthetic.training.epochs = 'ten': must be an integer >= 1",
+    ),
+    "fraction": (
+        {"synthetic": {"training": {"epochs": 2.5}}},
+        "synthetic.training.epochs = 2.5: must be an integer >= 1",
+    ),
+    "boolean": (
+        {"synthetic": {"seeds_per_job": True}},
+        "synthetic.seeds_per_job = True: must be an integer >= 1",
+    ),
+    "no list": (
+        {"synthetic": {"K": 9}},
+        "synthetic.K = 9: must be a list of at least 1, each of which must be an integer >= 1",
+    ),
+    "no section": (
+        {"synthetic": {"data": None}},
+        "synthetic.data = None: must be a section with keys",
+    ),
+    "K of 0": ({"synthetic": {"K": [0]}}, "synthetic.K[0] = 0: must be an integer >= 1"),
+    "K twice": ({"synthetic": {"K": [9, 9]}}, "synthetic.K = [9, 9]: must not list anything twice"),
+    "empty list": (
+        {"synthetic": {"seeds": []}},
+        "synthetic.seeds = []: must be a list of at least 1",
+    ),
+    "unknown dataset": (
+        {"synthetic": {"datasets": ["single_gausian"]}},
+        "synthetic.datasets[0] = 'single_gausian': must be one of",
+    ),
+    "nearly a dataset": (
+        {"synthetic": {"datasets": ["single_gausian"]}},
+        "(did you mean single_gaussian?)",
+    ),
+    "negative h": (
+        {"synthetic": {"evaluation": {"h": [0.1, -0.2]}}},
+        "synthetic.evaluation.h[1] = -0.2: must be a number > 0",
+    ),
+    "infinite h": (
+        {"synthetic": {"evaluation": {"h": [float("inf")]}}},
+        "synthetic.evaluation.h[0] = inf: must be finite",
+    ),
+    "h that is no number": (
+        {"synthetic": {"evaluation": {"h": [float("nan")]}}},
+        "synthetic.evaluation.h[0] = nan: must be finite",
+    ),
+    "number that YAML reads as text": (
+        {"synthetic": {"training": {"learning_rate": "1e-3"}}},
+        "synthetic.training.learning_rate = '1e-3': must be a number > 0 (YAML reads this as text",
+    ),
+    "folder outside results": (
+        {"tier": "../elsewhere"},
+        "tier = '../elsewhere': must be a text that matches",
+    ),
+    "unknown device": ({"device": "gpu"}, "device = 'gpu': must be one of auto, cpu, cuda"),
+    "corner of three": (
+        {"synthetic": {"domain": {"low": [-1, -1, -1]}}},
+        "synthetic.domain.low = [-1, -1, -1]: must be a list of 2 entries",
+    ),
+    "empty domain": (
+        {"synthetic": {"domain": {"low": [-1.0, 2.0]}}},
+        "synthetic.domain.high[1] = 1.0: must be > low[1] = 2.0",
+    ),
+    "figure of an untrained K": (
+        {"figures": {"nll_against_h": {"K": [11]}}},
+        "figures.nll_against_h.K[0] = 11: must be in synthetic.K = [9, ",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_config_is_explained(validation: ModuleType, case: str) -> None:
+    change, message = BAD[case]
+    lines = complaints(validation, overlaid(change))
+    assert len(lines) == 1, lines
+    assert message in lines[0]
+
+
+def test_missing_key_is_explained(validation: ModuleType) -> None:
+    config = overlaid({})
+    del config["synthetic"]["K"]
+    assert complaints(validation, config) == [
+        "synthetic.K: missing, must be a list of at least 1, each of which must be an integer >= 1"
+    ]
+
+
+def test_all_problems_are_told_at_once(validation: ModuleType) -> None:
+    change = {"synthetic": {"K": [0], "datasets": ["moons"]}, "colour": "red"}
+    assert len(complaints(validation, overlaid(change))) == 3
+
+
+@pytest.mark.parametrize(
+    "case", ["unknown key", "wrong type", "K of 0", "unknown dataset", "negative h"]
+)
+def test_snakemake_stops_before_any_job(case: str, tmp_path: Path) -> None:
+    change, message = BAD[case]
+    overlay = tmp_path / "bad.yaml"
+    overlay.write_text(yaml.safe_dump({"tier": "never", **change}))
+    command = [sys.executable, "-m", "snakemake", "--configfile", str(overlay), "--cores", "1"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    output = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert message in output
+    assert "Traceback" not in output
+    assert ", line " not in output
+    assert "Nothing was run." in output
+    assert not (ROOT / "results" / "never").exists()
+
+
+def test_schema_and_code_know_the_same_names() -> None:
+    study = read("workflow/schemas/config.schema.yaml")["properties"]["synthetic"]["properties"]
+    assert set(study["datasets"]["items"]["enum"]) == set(PROBLEMS)
+    assert set(study["models"]["items"]["enum"]) == set(NETWORKS)
+    files = {path.stem for path in (ROOT / "config/protocols").glob("*.yaml")}
+    assert set(study["protocols"]["items"]["enum"]) == files
+    assert all(TITLES[name] == law.title for name, law in PROBLEMS.items())

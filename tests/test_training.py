@@ -1,0 +1,217 @@
+"""The training loop: it learns, keeps the best, and gives the same bits after any interruption."""
+
+import signal
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from vwta import training
+from vwta.data.synthetic import problem
+from vwta.losses import winner_distance, wta
+from vwta.signals import Interrupted, Interruption
+from vwta.storage import read_tensors
+from vwta.studies.synthetic.generate import generate
+from vwta.studies.synthetic.train import FreshData, Settings, initialise, train
+from vwta.training import Fit, FixedData, Schedule, fit
+
+SPECIFICATION = {
+    "kind": "wta",
+    "inputs": 1,
+    "outputs": 2,
+    "hypotheses": 4,
+    "widths": [16, 16],
+    "bounded": True,
+}
+SCHEDULE = Schedule(epochs=4, batch_size=64, learning_rate=1e-2)
+LOSS = partial(wta, beta=1.0, score_reduction="sum")
+SETTINGS = Settings(
+    epochs=3,
+    batch_size=64,
+    learning_rate=1e-2,
+    widths=[16],
+    beta=1.0,
+    score_reduction="sum",
+    kept_by="loss",
+    epoch_data="fixed",
+)
+
+
+def rows(n: int, seed: int) -> tuple[Tensor, Tensor]:
+    source = torch.Generator().manual_seed(seed)
+    return torch.rand(n, 1, generator=source), torch.randn(n, 2, generator=source) / 4
+
+
+DATA = FixedData(rows(300, 0), rows(100, 1))  # 5 batches, the last of them short
+
+
+def run(
+    seed: int = 0,
+    checkpoint: Path | None = None,
+    loss: Callable[[Any, Tensor], Tensor] = LOSS,
+    data: training.Data = DATA,
+) -> Fit:
+    network = initialise(SPECIFICATION, seed)
+    return fit(network, loss, loss, data, SCHEDULE, seed, checkpoint=checkpoint)
+
+
+def same(a: Fit, b: Fit) -> bool:
+    weights = all(torch.equal(a.weights[name], b.weights[name]) for name in a.weights)
+    return weights and torch.equal(a.curve, b.curve) and a.kept_epoch == b.kept_epoch
+
+
+def test_same_seed_same_bits() -> None:
+    assert same(run(0), run(0))
+    assert not same(run(0), run(1))
+
+
+def test_it_learns() -> None:
+    curve = run().curve
+    assert curve.shape == (4, 3)
+    assert curve[-1, 0] < curve[0, 0]
+
+
+def test_agrees_with_a_plain_loop() -> None:
+    """The same steps, written out with torch's plainest Adam."""
+    network = initialise(SPECIFICATION, 0)
+    adam = torch.optim.Adam(network.parameters(), lr=1e-2, foreach=False, fused=False)
+    (x, y), held_out, losses = DATA.train, DATA.held_out, []
+    for epoch in range(4):
+        order = torch.randperm(300, generator=training.generator(0, "batches", epoch)).tolist()
+        for start in range(0, 300, 64):
+            batch = order[start : start + 64]
+            adam.zero_grad()
+            LOSS(network(x[batch]), y[batch]).backward()
+            adam.step()
+        losses.append(LOSS(network(held_out[0]), held_out[1]).item())
+    assert run().curve[:, 1].tolist() == pytest.approx(losses, rel=1e-4)
+
+
+def test_kept_weights_are_those_of_the_lowest_criterion() -> None:
+    network = initialise(SPECIFICATION, 0)
+    done = fit(network, LOSS, winner_distance, DATA, SCHEDULE, 0)
+    assert done.kept_epoch == done.curve[:, 2].argmin()
+    network.load_state_dict(done.weights)
+    x, y = DATA.held_out
+    assert winner_distance(network(x), y).item() == pytest.approx(done.curve[:, 2].min().item())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGINT])
+@pytest.mark.parametrize("call", [1, 7, 12, 23])
+def test_interrupted_training_gives_the_same_bits(
+    tmp_path: Path, number: signal.Signals, call: int
+) -> None:
+    """A signal during any call of the loss: mid-epoch, in validation, in the last batch."""
+    checkpoint, calls = tmp_path / "checkpoint", 0
+
+    def loss(out: Any, y: Tensor) -> Tensor:
+        nonlocal calls
+        calls += 1
+        if calls == call:
+            signal.raise_signal(number)
+        return LOSS(out, y)
+
+    with pytest.raises(Interrupted, match=number.name):
+        run(checkpoint=checkpoint, loss=loss)
+    assert same(run(checkpoint=checkpoint), run())
+
+
+def test_killed_training_gives_the_same_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No signal reaches a killed process: the last regular checkpoint serves."""
+    monkeypatch.setattr(training, "SAVE_EVERY", 0.0)
+    checkpoint, calls = tmp_path / "checkpoint", 0
+
+    def loss(out: Any, y: Tensor) -> Tensor:
+        nonlocal calls
+        calls += 1
+        if calls == 15:
+            raise KeyboardInterrupt
+        return LOSS(out, y)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(checkpoint=checkpoint, loss=loss)
+    _, place = read_tensors(checkpoint)
+    assert place["epoch"] == 2
+    assert same(run(checkpoint=checkpoint), run())
+
+
+def test_signals_are_given_back() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with Interruption():
+        assert signal.getsignal(signal.SIGTERM) != before
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_diverging_training_is_an_error() -> None:
+    def loss(out: Any, y: Tensor) -> Tensor:
+        return LOSS(out, y) * torch.inf
+
+    with pytest.raises(FloatingPointError, match=r"epoch 1: .*learning rate \(now 0.01\)"):
+        run(loss=loss)
+
+
+def test_unavailable_device_is_named() -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    assert training.pick_device("auto") == torch.device("cpu")
+    with pytest.raises(RuntimeError, match="'cuda'"):
+        training.pick_device("cuda")
+
+
+def test_fresh_rows_follow_from_seed_and_epoch() -> None:
+    data = FreshData(problem("single_gaussian"), 300, 100, seed=0)
+    assert torch.equal(data.training(3)[1], data.training(3)[1])
+    assert not torch.equal(data.training(3)[1], data.training(4)[1])
+    assert not torch.equal(data.training(3)[0][:100], data.validation(3)[0])
+    assert same(run(data=data), run(data=data))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data.safetensors"
+    sizes = {"train": 300, "validation": 100, "test": 50}
+    generate("single_gaussian", {}, sizes, seed=0, path=path, code="code")
+    return path
+
+
+def train_seeds(data: Path, folder: Path, seeds: list[int]) -> dict[int, Path]:
+    outputs = {seed: folder / f"seed{seed}.safetensors" for seed in seeds}
+    train(
+        dataset="single_gaussian",
+        constants={},
+        model="wta",
+        K=4,
+        data=data,
+        outputs=outputs,
+        settings=SETTINGS,
+        unfinished=folder / ".unfinished",
+        device="cpu",
+        code="code",
+    )
+    return outputs
+
+
+def test_seeds_of_a_chunk_are_independent(data: Path, tmp_path: Path) -> None:
+    chunk = train_seeds(data, tmp_path / "chunk", [1, 2])
+    alone = train_seeds(data, tmp_path / "alone", [2])
+    together, facts = read_tensors(chunk[2])
+    single, _ = read_tensors(alone[2])
+    assert all(torch.equal(together[name], single[name]) for name in single)
+    assert facts["network"]["hypotheses"] == 4
+    record = facts["provenance"]
+    assert {"revision", "code", "data", "packages", "processor", "seed", "seconds"} <= record.keys()
+    assert not list((tmp_path / "chunk" / ".unfinished").iterdir())
+
+
+def test_sets_do_not_depend_on_each_other(tmp_path: Path, data: Path) -> None:
+    other = tmp_path / "other.safetensors"
+    sizes = {"train": 10, "validation": 20, "test": 50}
+    generate("single_gaussian", {}, sizes, seed=0, path=other, code="code")
+    assert torch.equal(read_tensors(data)[0]["y_test"], read_tensors(other)[0]["y_test"])
+    assert read_tensors(other)[0]["x_train"].shape == (10, 1)

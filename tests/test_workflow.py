@@ -1,0 +1,196 @@
+"""The pipeline from data to picture, and what a change would run again."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from vwta.metrics import COLUMNS
+from vwta.storage import read_metadata, read_table, read_tensors
+
+ROOT = Path(__file__).resolve().parents[1]
+PARTS = ["Snakefile", "config", "envs", "profiles", "src", "workflow"]
+RUN = "synthetic/paper/single_gaussian/wta/K9"
+
+TRAINED = {"train_synthetic_0", "evaluate_synthetic", "collect_synthetic", "figure_nll_against_h"}
+EVALUATED = {"evaluate_synthetic", "collect_synthetic", "figure_nll_against_h"}
+MEASURED = EVALUATED | {"evaluate_synthetic_truth"}
+DRAWN = {"figure_nll_against_h"}
+
+
+def snakemake(tree: Path, *arguments: str) -> str:
+    """Run Snakemake at the smoke tier in a tree; its output."""
+    command = [sys.executable, "-m", "snakemake", "--configfile", "config/smoke.yaml", *arguments]
+    done = subprocess.run(
+        command, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def jobs(tree: Path, *arguments: str) -> set[str]:
+    """Rules that Snakemake would run."""
+    output = snakemake(tree, "--dry-run", "--quiet", "reason", *arguments)
+    return set(re.findall(r"^(\w+) +\d+$", output, re.MULTILINE)) - {"all", "total"}
+
+
+@pytest.fixture(scope="session")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the repository in which the smoke tier has run."""
+    tree = tmp_path_factory.mktemp("tree")
+    for part in PARTS:
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+        copy(ROOT / part, tree / part)
+    (tree / "README.md").write_text("# Readme\n")
+    snakemake(tree, "--cores", "2")
+    return tree
+
+
+@pytest.fixture
+def results(tree: Path) -> Path:
+    return tree / "results" / "smoke"
+
+
+@pytest.fixture
+def edit(tree: Path) -> Iterator[Callable[[str, str, str], None]]:
+    """Replaces a text in a file, for the time of a test."""
+    before: dict[Path, str] = {}
+
+    def edit(name: str, old: str, new: str) -> None:
+        path = tree / name
+        before[path] = path.read_text()
+        assert old in before[path]
+        path.write_text(before[path].replace(old, new))
+
+    yield edit
+    for path, text in before.items():
+        path.write_text(text)
+
+
+def test_metrics_are_tidy(results: Path) -> None:
+    table = read_table(results / "synthetic/metrics/evaluation.parquet")
+    assert table.dtypes.astype(str).to_dict() == COLUMNS
+    assert not table.duplicated(list(COLUMNS)[:9]).any()
+    assert set(table["study"]) == {"synthetic"}
+    nll = table[table["metric"] == "nll"]
+    counts = nll.groupby("method").size().to_dict()
+    assert counts == {"v_wta": 3, "k_wta": 3, "truth": 1}
+    assert nll["value"].map(lambda value: abs(value) < 100).all()
+    outside = table[table["metric"] == "outside"]
+    assert len(outside) == 1
+    assert (outside["n"].iloc[0] - outside["value"].iloc[0] == nll["n"]).all()
+
+
+def test_no_estimator_beats_the_truth(results: Path) -> None:
+    table = read_table(results / "synthetic/metrics/evaluation.parquet")
+    nll = table[table["metric"] == "nll"].set_index("method")["value"]
+    assert (nll.drop("truth") > nll["truth"]).all()
+
+
+def test_every_number_can_be_traced(results: Path) -> None:
+    parts = read_metadata(results / "synthetic/metrics/evaluation.parquet")["parts"]
+    records = {path.split("/")[-1]: part["provenance"] for path, part in parts.items()}
+    assert records.keys() == {"truth.parquet", "metrics.parquet"}
+    training = records["metrics.parquet"]["trainings"][0]
+    assert training["seed"] == 1234
+    assert {"revision", "code", "data", "packages", "processor", "seconds"} <= training.keys()
+
+
+def test_weights_and_curve_are_kept(results: Path) -> None:
+    tensors, metadata = read_tensors(results / RUN / "seed1234.safetensors")
+    assert tensors["curve"].shape == (2, 3)
+    assert metadata["network"]["hypotheses"] == 9
+    assert any(name.startswith("network.") for name in tensors)
+
+
+def test_figures_are_pictures(results: Path) -> None:
+    picture = results / "figures/nll_against_h_K9.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.stat().st_size > 5000
+    assert picture.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_every_job_has_log_and_benchmark(results: Path) -> None:
+    logs = {path.relative_to(results / "logs").with_suffix("") for path in files(results / "logs")}
+    costs = files(results / "benchmarks")
+    assert {path.relative_to(results / "benchmarks").with_suffix("") for path in costs} == logs
+    assert len(logs) == 6
+    assert all((pd.read_csv(path, sep="\t")["s"] > 0).all() for path in costs)
+    training = (
+        results / f"logs/train_synthetic/{RUN.removeprefix('synthetic/')}/0.log"
+    ).read_text()
+    assert "epoch 2/2: training" in training
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_nothing_is_left_to_do(tree: Path, results: Path) -> None:
+    assert jobs(tree) == set()
+    assert not files(results / ".unfinished")
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "again"),
+    [
+        ("src/vwta/figures/style.py", '"V-WTA"', '"Voronoi-WTA"', DRAWN),
+        ("src/vwta/losses.py", "beta * cross_entropy", "beta * cross_entropy * 2", TRAINED),
+        ("src/vwta/metrics.py", "-log_prob.mean()", "-log_prob.median()", MEASURED),
+        ("src/vwta/models.py", "if self.kernel is None:", "if not self.kernel:", EVALUATED),
+        (
+            "workflow/scripts/train_synthetic.py",
+            "with job(snakemake)",
+            "with (job(snakemake))",
+            set(),
+        ),
+        ("config/config.yaml", "learning_rate: 0.001", "learning_rate: 0.002", TRAINED),
+        ("config/protocols/paper.yaml", "beta: 1.0", "beta: 2.0", TRAINED),
+        ("config/smoke.yaml", "h: [0.1, 0.2, 0.5]", "h: [0.1, 0.2]", EVALUATED),
+        ("config/config.yaml", "seeds_per_job: 1", "seeds_per_job: 5", set()),
+    ],
+)
+def test_a_change_runs_what_depends_on_it(
+    tree: Path,
+    edit: Callable[[str, str, str], None],
+    name: str,
+    old: str,
+    new: str,
+    again: set[str],
+) -> None:
+    edit(name, old, new)
+    assert jobs(tree) == again
+
+
+def test_edits_without_effect_run_nothing(
+    tree: Path, edit: Callable[[str, str, str], None]
+) -> None:
+    edit("README.md", "# Readme", "# Read me")
+    edit("src/vwta/__init__.py", '"""', '"""New ')
+    edit("src/vwta/losses.py", "import torch\n", "import torch  # a comment\n")
+    edit("src/vwta/provenance.py", "PACKAGES = (", 'PACKAGES = ("pyarrow", ')
+    assert jobs(tree) == set()
+
+
+def test_a_new_seed_trains_itself_alone(tree: Path, edit: Callable[[str, str, str], None]) -> None:
+    edit("config/smoke.yaml", "seeds: [1234]", "seeds: [1234, 1244]")
+    assert jobs(tree) == (TRAINED - {"train_synthetic_0"}) | {"train_synthetic_1"}
+
+
+@pytest.mark.parametrize(
+    ("target", "rules"),
+    [
+        ("synthetic", {"synthetic", "generate_synthetic"} | (MEASURED | TRAINED) - DRAWN),
+        (f"results/other/{RUN}/seed1234.safetensors", {"generate_synthetic", "train_synthetic_0"}),
+    ],
+)
+def test_stages_and_files_can_be_asked_for(
+    tree: Path, edit: Callable[[str, str, str], None], target: str, rules: set[str]
+) -> None:
+    edit("config/smoke.yaml", "tier: smoke", "tier: other")
+    assert jobs(tree, "--", target) == rules

@@ -1,0 +1,76 @@
+# What all studies share: the checked configuration, where things go, what a job depends on.
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
+
+import validation
+from digest import digest
+
+OVERLAYS = [str(path) for path in workflow.overwrite_configfiles]
+
+
+def check(problems, place):
+    """Stop before any job if there are problems."""
+    if problems:
+        lines = "\n".join(f"  {line}" for line in problems)
+        sys.exit(f"{place} cannot be used:\n{lines}\nNothing was run.")
+
+
+def read_protocol(name):
+    """The switches of a protocol, by stage."""
+    path = Path(workflow.basedir, "config", "protocols", f"{name}.yaml")
+    switches = validation.load(path)
+    check(
+        validation.problems(switches, "protocol.schema.yaml"),
+        f"The protocol {path.name}",
+    )
+    return switches
+
+
+check(
+    validation.problems(config, "config.schema.yaml")
+    or validation.contradictions(config),
+    " + ".join(["The configuration config/config.yaml", *OVERLAYS]),
+)
+
+RESULTS = f"results/{config['tier']}"
+LOGS = f"{RESULTS}/logs"
+BENCHMARKS = f"{RESULTS}/benchmarks"
+UNFINISHED = f"{RESULTS}/.unfinished"  # no rule declares what is in there, so it outlives failures
+PROTOCOLS = {name: read_protocol(name) for name in config["synthetic"]["protocols"]}
+GPUS = int(config["device"] == "cuda")
+
+
+def chunks(items, size):
+    """Consecutive pieces of a list, of at most a size."""
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def protocol(stage):
+    """Params function: the switches of the job's protocol for a stage."""
+    return lambda wildcards: PROTOCOLS[wildcards.protocol][stage]
+
+
+def constants(study):
+    """Params function: the constants of the job's problem."""
+    return lambda wildcards: study["constants"].get(wildcards.dataset, {})
+
+
+def training_work(study, seeds):
+    """Resource function: millions of multiplications of a job, which its time is proportional to."""
+    widths, rows = study["training"]["widths"], study["data"]["rows"]["train"]
+    trunk = sum(before * after for before, after in zip([1, *widths], widths))
+    passes = len(seeds) * study["training"]["epochs"] * rows
+    return (
+        lambda wildcards: passes * (trunk + 3 * widths[-1] * int(wildcards.K)) // 10**6
+    )
+
+
+wildcard_constraints:
+    protocol="|".join(PROTOCOLS),
+    dataset="|".join(config["synthetic"]["datasets"]),
+    model="|".join(config["synthetic"]["models"]),
+    K=r"\d+",
+    seed=r"\d+",

@@ -1,0 +1,40 @@
+# Figures. They read tidy metrics alone.
+
+FIGURES = f"{RESULTS}/figures"
+
+
+rule figures:
+    input:
+        expand(
+            f"{FIGURES}/nll_against_h_K{{K}}.{{suffix}}",
+            K=config["figures"]["nll_against_h"]["K"],
+            suffix=["pdf", "png"],
+        ),
+
+
+rule figure_nll_against_h:
+    input:
+        f"{SYNTHETIC}/metrics/evaluation.parquet",
+    output:
+        pdf=f"{FIGURES}/nll_against_h_K{{K}}.pdf",
+        png=report(
+            f"{FIGURES}/nll_against_h_K{{K}}.png",
+            caption="../report/nll_against_h.rst",
+            category="Synthetic study",
+            labels={"figure": "NLL against h", "K": "{K}"},
+        ),
+    log:
+        f"{LOGS}/figure_nll_against_h/K{{K}}.log",
+    benchmark:
+        f"{BENCHMARKS}/figure_nll_against_h/K{{K}}.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        protocol=STUDY["protocols"][0],
+        datasets=STUDY["datasets"],
+        code=digest("figure_nll_against_h.py"),
+    script:
+        "../scripts/figure_nll_against_h.py"

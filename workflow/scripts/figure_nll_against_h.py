@@ -1,0 +1,16 @@
+"""Draws the NLL against the bandwidth."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.figures.synthetic import nll_against_h
+
+with job(snakemake):
+    nll_against_h(
+        metrics=Path(snakemake.input[0]),
+        paths=[Path(path) for path in snakemake.output],
+        protocol=snakemake.params.protocol,
+        datasets=snakemake.params.datasets,
+        K=int(snakemake.wildcards.K),
+    )

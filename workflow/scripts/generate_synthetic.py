@@ -1,0 +1,17 @@
+"""Draws the sets of a synthetic problem."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.studies.synthetic.generate import generate
+
+with job(snakemake):
+    generate(
+        dataset=snakemake.wildcards.dataset,
+        constants=snakemake.params.constants,
+        rows=snakemake.params.rows,
+        seed=snakemake.params.seed,
+        path=Path(snakemake.output[0]),
+        code=snakemake.params.code,
+    )

@@ -1,0 +1,142 @@
+"""Checks of the configuration: each violation becomes one line that says what may stand there.
+
+For instance `synthetic.K[0] = 0: must be an integer >= 1`.
+"""
+
+import math
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+
+import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+
+__all__ = ["contradictions", "load", "problems"]
+
+SCHEMAS = Path(__file__).resolve().parent / "schemas"
+KINDS = {
+    "object": "a section with keys",
+    "array": "a list",
+    "integer": "an integer",
+    "number": "a number",
+    "string": "a text",
+}
+
+
+def problems(config: object, schema: str) -> list[str]:
+    """What is wrong with a configuration, one line for each violation of `schemas/<schema>`."""
+    rules = load(SCHEMAS / schema)
+    errors = Draft202012Validator(rules).iter_errors(config)
+    lines = [line for error in sorted(errors, key=_order) for line in _lines(error, rules)]
+    return lines + list(_not_finite(config, ()))
+
+
+def contradictions(config: dict) -> list[str]:
+    """What is wrong between the keys of a configuration that follows its schema."""
+    study = config["synthetic"]
+    lines = [
+        f"figures.nll_against_h.K[{index}] = {K}: must be in synthetic.K = {study['K']}"
+        for index, K in enumerate(config["figures"]["nll_against_h"]["K"])
+        if K not in study["K"]
+    ]
+    moons = study["constants"]["rotating_moons"]
+    for name, box in {"domain": study["domain"], "constants.rotating_moons": moons}.items():
+        lines += [
+            f"synthetic.{name}.high[{axis}] = {high}: must be > low[{axis}] = {low}"
+            for axis, (low, high) in enumerate(zip(box["low"], box["high"], strict=True))
+            if not high > low
+        ]
+    return lines
+
+
+def load(path: Path) -> object:
+    """Content of a YAML file."""
+    with path.open(encoding="utf-8") as file:
+        return yaml.safe_load(file)
+
+
+def _lines(error: ValidationError, rules: dict) -> Iterator[str]:
+    path, schema = list(error.absolute_path), error.schema
+    if error.validator == "additionalProperties":
+        allowed = list(schema["properties"])
+        for key in error.instance:
+            if key not in allowed:
+                close = get_close_matches(str(key), allowed, n=1)
+                hint = f", {_hint(close)}" if close else ""
+                yield f"{_name([*path, key])}: unknown key{hint}; allowed: {', '.join(allowed)}"
+    elif error.validator == "required":
+        for key in schema["required"]:
+            if key not in error.instance and f"'{key}'" in error.message:
+                wanted = _wanted(schema["properties"][key], rules)
+                yield f"{_name([*path, key])}: missing, {wanted}"
+    else:
+        yield f"{_name(path)} = {error.instance!r}: {_wanted(schema, rules, error)}"
+
+
+def _wanted(schema: dict, rules: dict, error: ValidationError | None = None) -> str:
+    """What a schema asks for, in words."""
+    schema = _resolve(schema, rules)
+    if error is not None and error.validator == "uniqueItems":
+        return "must not list anything twice"
+    if "enum" in schema:
+        allowed = list(map(str, schema["enum"]))
+        close = get_close_matches(str(error.instance), allowed, n=1) if error else []
+        return f"must be one of {', '.join(allowed)}" + (f" ({_hint(close)})" if close else "")
+    text = f"must be {KINDS[schema['type']]}"
+    if schema["type"] == "array":
+        low, high = schema.get("minItems", 0), schema.get("maxItems")
+        text += f" of {low} entries" if low == high else f" of at least {low}" if low else ""
+        if "items" in schema:
+            text += f", each of which {_wanted(schema['items'], rules)}"
+    text += "".join(
+        f" {sign} {schema[bound]}"
+        for bound, sign in (("minimum", ">="), ("exclusiveMinimum", ">"))
+        if bound in schema
+    )
+    if "pattern" in schema:
+        text += f" that matches {schema['pattern']}"
+    if error is not None and isinstance(error.instance, str) and _is_number(error.instance):
+        text += " (YAML reads this as text: write it without quotes, and 1e-3 as 0.001 or 1.0e-3)"
+    return text
+
+
+def _resolve(schema: dict, rules: dict) -> dict:
+    if "$ref" not in schema:
+        return schema
+    target: object = rules
+    for part in schema["$ref"].removeprefix("#/").split("/"):
+        target = target[part]
+    return {**target, **schema}
+
+
+def _not_finite(value: object, path: tuple) -> Iterator[str]:
+    """Infinities and nans, which no comparison in a schema catches."""
+    if isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _not_finite(inner, (*path, key))
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield f"{_name(list(path))} = {value}: must be finite"
+
+
+def _hint(close: list[str]) -> str:
+    return f"did you mean {close[0]}?"
+
+
+def _name(path: list) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text or "the configuration"
+
+
+def _order(error: ValidationError) -> list[str]:
+    return [str(part) for part in error.absolute_path]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
