@@ -39,7 +39,7 @@ test: setup ## lint, check formats and types, run all tests
 	@$(call step,snakefmt --check Snakefile workflow)
 	@$(call step,snakemake --lint)
 	@$(call step,mypy)
-	@$(call step,pytest $(ARGS))
+	@$(call step,OMP_NUM_THREADS=1 pytest -n auto --dist loadfile $(ARGS))
 
 bench: setup ## time the core against a plain reference
 	@$(IN_VENV) python benchmarks/bench.py

@@ -17,6 +17,8 @@ from .polytopes import sample_polytopes
 from .sectors import cell_mass, edge_masses, sample_sectors, sample_sphere
 from .spaces import Box, Space
 
+DRAWS = 2**16  # samples drawn at once: they fit into the cache
+
 
 class Tessellation:
     """Voronoi cells of atoms, exact in one and two dimensions and on the sphere.
@@ -188,23 +190,24 @@ def _sample_polygons(
     generator: torch.Generator | None,
 ) -> Tensor:
     """Pick an edge of the cell by the mass of its sector, then a point in that sector."""
-    total = which.new_zeros(len(kernel.h), dtype=z.dtype)
     mass = edge_masses(edges, kernel, space.curved)
-    total.index_add_(0, edges.cell, mass)
+    total = mass.new_zeros(len(kernel.h)).index_add_(0, edges.cell, mass)
     share = (mass / total[edges.cell]).cumsum(0)  # grows by 1 a cell
-    u = torch.rand(len(which), dtype=z.dtype, device=z.device, generator=generator)
-    rank = total.gt(0).cumsum(0)[which] - 1 + u
-    edge = torch.searchsorted(share, rank).clamp_max(max(len(share) - 1, 0))
-    alone = total[which] == 0  # on the sphere: no border, so the cell is the sphere
-    if not alone.any():
-        return sample_sectors(edges[edge], kernel.at(kernel.h[which]), space.curved, z, generator)
+    count = torch.bincount(edges.cell, minlength=len(total))
+    last, rank = count.cumsum(0) - 1, count.gt(0).cumsum(0) - 1
     y = torch.empty_like(z)
-    for mask, draw in ((alone, sample_sphere), (~alone, None)):
-        at = kernel.at(kernel.h[which[mask]])
-        if draw is not None:
-            y[mask] = draw(at, z[mask], generator)
-        else:
-            y[mask] = sample_sectors(edges[edge[mask]], at, space.curved, z[mask], generator)
+    for start in range(0, len(which), DRAWS):
+        part = slice(start, start + DRAWS)
+        cell, here = which[part], z[part]
+        at = kernel.at(kernel.h[cell])
+        u = torch.rand(len(cell), dtype=z.dtype, device=z.device, generator=generator)
+        edge = torch.searchsorted(share, rank[cell] + u)
+        edge = edge.clamp(last[cell] - count[cell] + 1, last[cell])  # whatever the rounding
+        alone = count[cell] == 0  # on the sphere: no border, so the cell is the sphere
+        if alone.any():
+            y[part][alone] = sample_sphere(kernel.at(at.h[alone]), here[alone], generator)
+            edge, here, at = edge[~alone], here[~alone], kernel.at(at.h[~alone])
+        y[part][~alone] = sample_sectors(edges[edge], at, space.curved, here, generator)
     return y
 
 

@@ -90,18 +90,18 @@ def _walk_chunk(
     points: Tensor, row: Tensor, atom: Tensor, space: Space
 ) -> tuple[Edges, Tensor, Tensor]:
     lines, twin, empty = _Lines.around(points, row, atom, space)
-    position, heading = lines.start(space)
     cell = torch.nonzero(~empty)[:, 0]
-    lines, position, heading = lines.keep(cell), position[cell], heading[cell]
+    lines = lines.keep(cell)
+    position, heading = lines.start(space)
 
     line, t, found = lines.first_hit(position, heading, None)
     cell, lines = cell[found], lines.keep(found)  # a lone atom on the sphere has no border
-    position, heading = lines.move(position[found], heading[found], t[found])
+    position = lines.move(position[found], heading[found], t[found])
     line = first = line[found]
-    steps: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []  # cell, line, start, end
+    corner = torch.full(row.shape, math.nan, dtype=points.dtype, device=row.device)
     turned = torch.zeros_like(t[found])
-    count = lines.near.shape[1] + 4
-    while len(cell) and len(steps) < count:
+    steps: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []  # cell, line, start, end
+    while len(cell):
         heading = lines.heading(position, line)
         hit, t, found = lines.first_hit(position, heading, line)
         t = torch.where(found, t, torch.full_like(t, math.pi))  # one line alone: a full circle
@@ -111,31 +111,28 @@ def _walk_chunk(
             lone = s1[~found] + math.pi
             steps.append((cell[~found], line[~found], lone, lone + math.pi))
         turned = turned + lines.angle(line, s1, s1 + t)
-        position, _ = lines.move(position, heading, t)
+        position = lines.move(position, heading, t)
         closed = found & (hit == first)
-        if closed.any():  # the last stretch, up to where the walk began, lies on the first line
-            s1 = lines.along(position, hit)[closed]
-            begun = torch.zeros_like(twin, dtype=s1.dtype)
-            begun[cell[closed]] = s1
-            steps[0] = _from_corner(steps[0], cell[closed], begun, space)
+        corner[cell[closed]] = lines.along(position, hit)[closed]
         alive = found & ~closed & (turned < 2 * math.pi - 1e-9)
         cell, line, first, turned = cell[alive], hit[alive], first[alive], turned[alive]
         position, lines = position[alive], lines.keep(alive)
-    if len(cell):
-        raise RuntimeError(f"a Voronoi cell did not close around {points[row, atom][cell[0]]}")
+        if len(cell) and len(steps) > lines.near.shape[1] + 4:
+            raise RuntimeError(f"the cell of {points[row, atom][cell[0]].tolist()} did not close")
+    if steps:
+        steps[0] = _from_corner(steps[0], corner, space.curved)
     return _gather(steps, points, row, atom, space), twin, empty
 
 
 def _from_corner(
-    step: tuple[Tensor, Tensor, Tensor, Tensor], cell: Tensor, s1: Tensor, space: Space
+    step: tuple[Tensor, Tensor, Tensor, Tensor], corner: Tensor, curved: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Let the first edge of the given cells start at the corner `s1` at which the walk closed."""
-    cells, line, start, end = step
-    closed = torch.isin(cells, cell)
-    corner = s1[cells]
-    if space.curved:  # angles: the corner lies less than half a turn behind
+    """Let first edges, begun somewhere along their line, start where the walk came back to it."""
+    cell, line, start, end = step
+    corner = corner[cell]
+    if curved:  # angles: the corner lies less than a turn behind
         corner = start - torch.remainder(start - corner, 2 * math.pi)
-    return cells, line, torch.where(closed, corner, start), end
+    return cell, line, torch.where(corner.isnan(), start, corner), end
 
 
 @dataclass
@@ -212,13 +209,11 @@ class _Lines:
         t = torch.atan2(slack, rate) if self.curved else slack / rate
         return line, t, best > -math.inf
 
-    def move(self, position: Tensor, heading: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
+    def move(self, position: Tensor, heading: Tensor, t: Tensor) -> Tensor:
         """Walk straight on for a distance (angle) `t`."""
         if not self.curved:
-            return position + t[:, None] * heading, heading
-        cos, sin = t.cos()[:, None], t.sin()[:, None]
-        position = cos * position + sin * heading
-        return unit(position), heading
+            return torch.addcmul(position, t[:, None], heading)
+        return unit(t.cos()[:, None] * position + t.sin()[:, None] * heading)
 
     def heading(self, position: Tensor, line: Tensor) -> Tensor:
         """Direction of the walk along a line, counter-clockwise around the atom."""

@@ -1,0 +1,119 @@
+"""Speed of the core as ratios to a plain reference, measured in the same run: `make bench`.
+
+Both sides compute the same thing for 2,000 inputs on one thread, in turns; the best of a few
+rounds counts. The reference takes 40 random directions for a volume and samples by rejection; ours
+is exact.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Callable
+
+import reference
+import torch
+from torch import Tensor
+
+from vwta import Box, Gaussian, VoronoiMixture
+
+INPUTS = 2000
+SAMPLES = 500
+SQUARE = Box(-1.0, 1.0)
+GRID = [0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small numbers: does it run at all?")
+    quick = parser.parse_args().quick
+    inputs, samples = (50, 20) if quick else (INPUTS, SAMPLES)
+    counts = (9, 49) if quick else (9, 16, 49, 100)
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+
+    print(f"\nNLL of {inputs} pairs over a grid of h: times in ms, and the largest error of log p")
+    print(row("K", "values of h", "reference", "vwta", "ratio", "error, reference", "error, vwta"))
+    for count in counts:
+        for grid in (GRID, torch.linspace(0.05, 1, 40).tolist()):
+            print(row(count, len(grid), *bench_log_prob(count, grid, inputs)), flush=True)
+
+    print(f"\n{samples} samples for each of {inputs} inputs: times in s, cells included")
+    print(row("K", "h", "reference", "vwta", "ratio", "found, reference", "found, vwta"))
+    for count in counts:
+        print(row(count, 0.3, *bench_sample(count, 0.3, inputs, samples, rounds=10**4)), flush=True)
+    rounds = 20
+    print(row(49, 10.0, *bench_sample(49, 10.0, inputs, samples, rounds)), f" ({rounds} rounds)")
+
+
+def atoms(count: int, inputs: int) -> tuple[Tensor, Tensor]:
+    """Points `(N, K, 2)` in the square and their masses `(N, K)`."""
+    return torch.rand(inputs, count, 2) * 2 - 1, torch.rand(inputs, count).softmax(-1)
+
+
+def bench_log_prob(count: int, grid: list[float], inputs: int) -> tuple[object, ...]:
+    points, masses = atoms(count, inputs)
+    y = torch.rand(inputs, 2) * 2 - 1
+
+    def plain() -> list[Tensor]:
+        return [reference.log_prob(points, masses, h, y) for h in grid]
+
+    def ours() -> list[Tensor]:
+        d = VoronoiMixture(points, masses, Gaussian(grid[0]), SQUARE)
+        return [d.with_bandwidth(h).log_prob(y) for h in grid]
+
+    exact = [
+        VoronoiMixture(points.double(), masses.double(), Gaussian(h), SQUARE).log_prob(y.double())
+        for h in grid
+    ]
+    errors = [
+        max((a - b).abs().max().item() for a, b in zip(f(), exact, strict=True))
+        for f in (plain, ours)
+    ]
+    slow, fast = best([plain, ours], rounds=3)
+    return (
+        f"{slow * 1e3:.0f}",
+        f"{fast * 1e3:.0f}",
+        f"{slow / fast:.1f}x",
+        *(f"{e:.0e}" for e in errors),
+    )
+
+
+def bench_sample(
+    count: int, h: float, inputs: int, samples: int, rounds: int
+) -> tuple[object, ...]:
+    points, masses = atoms(count, inputs)
+    found: dict[str, float] = {}
+
+    def plain() -> None:
+        _, done = reference.sample(points, masses, h, samples, rounds)
+        found["reference"] = done.double().mean().item()
+
+    def ours() -> None:
+        d = VoronoiMixture(points, masses, Gaussian(h), SQUARE)
+        y = d.sample((samples,))
+        found["vwta"] = SQUARE.contains(y).double().mean().item()
+
+    slow, fast = best([plain, ours], rounds=1)
+    shares = (f"{found[name]:.1%}" for name in ("reference", "vwta"))
+    return f"{slow:.1f}", f"{fast:.2f}", f"{slow / fast:.1f}x", *shares
+
+
+def best(functions: list[Callable[[], object]], rounds: int) -> list[float]:
+    """CPU seconds of each function: the least over rounds in which they take turns."""
+    least = [math.inf] * len(functions)
+    for _ in range(rounds):
+        for i, function in enumerate(functions):
+            start = time.process_time()
+            function()
+            least[i] = min(least[i], time.process_time() - start)
+    return least
+
+
+def row(*cells: object) -> str:
+    return "  ".join(f"{cell!s:>16}" for cell in cells)
+
+
+if __name__ == "__main__":
+    main()
