@@ -126,9 +126,9 @@ def test_missing_module_is_named(tree: Path) -> None:
 
 def test_reads_each_file_once(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = load(tree)
-    module.digest("train.py")
+    first = module.digest("train.py")
     monkeypatch.setattr(module, "_tree", lambda path: pytest.fail(f"{path} is read again"))
-    module.digest("train.py")
+    assert module.digest("train.py") == first
 
 
 @pytest.mark.parametrize(

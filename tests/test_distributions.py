@@ -535,6 +535,20 @@ def test_with_bandwidth_equals_a_new_mixture_and_keeps_the_cells(name: str) -> N
     )
 
 
+def test_with_bandwidth_keeps_the_batch() -> None:
+    h = torch.tensor([0.1, 0.5], dtype=DOUBLE)
+    points, masses = atoms("square", 3, 5)
+    y = targets("square", 3)
+    for d in (
+        VoronoiMixture(points, masses, Gaussian(0.3), Box(-1.0, 1.0)),
+        KernelMixture(points, masses, Gaussian(0.3)),
+    ):
+        assert d.expand((2, 3)).with_bandwidth(0.5).batch_shape == (2, 3)
+        sweep = d.with_bandwidth(h[:, None, None])
+        assert sweep.batch_shape == (2, 3)
+        torch.testing.assert_close(sweep.log_prob(y)[1], d.with_bandwidth(0.5).log_prob(y))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -152,9 +152,9 @@ class _Polygons:
         self._last: tuple[Tensor, Edges, Tensor] | None = None
 
     def select(self, cell: Tensor) -> tuple[Edges, Tensor]:
-        """Edges of distinct cells `(C,)`, numbered by their place, and which cells are empty."""
+        """Edges of cells `(C,)`, numbered by their place, and which cells are empty."""
         if self._last is None or not torch.equal(self._last[0], cell):
-            self._add(cell[self._slot[cell] < 0])
+            self._add(torch.unique(cell[self._slot[cell] < 0]))
             slot = self._slot[cell]
             start, count = self._start[slot], self._count[slot]
             place = torch.repeat_interleave(torch.arange(len(cell), device=cell.device), count)

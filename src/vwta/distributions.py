@@ -10,111 +10,21 @@ __all__ = ["DiracMixture", "KernelMixture", "VoronoiMixture"]
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import torch
 from torch import Size, Tensor
-from torch.distributions import Distribution, constraints
+from torch.distributions import constraints
 
+from .atoms import Atoms, Shape
 from .cells import Tessellation
 from .directions import Directions
 from .kernels import Kernel, Uniform, VonMisesFisher
 from .sectors import sample_sphere
 from .spaces import Space, Sphere
 
-Shape = Size | list[int] | tuple[int, ...]
 
-
-class _Atoms(Distribution):
-    """Atoms and their masses; the base of all mixtures.
-
-    Arguments:
-        points: atoms, `(*, K, e)`.
-        masses: their masses, non-negative, with sum 1 over K, `(*, K)`.
-        h: shape that a bandwidth brings to the batch, `(*, K)`.
-        space: the domain.
-    """
-
-    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}  # checked by hand, by name
-
-    def __init__(
-        self, points: Tensor, masses: Tensor, h: Tensor | None, validate_args: bool | None
-    ) -> None:
-        if points.dim() < 2 or masses.dim() < 1:
-            raise ValueError(
-                f"points are (*, K, d) and masses (*, K), found {tuple(points.shape)} and "
-                f"{tuple(masses.shape)}"
-            )
-        try:
-            shape = torch.broadcast_shapes(
-                points.shape[:-1], masses.shape, () if h is None else h.shape
-            )
-        except RuntimeError as error:
-            raise ValueError(
-                f"points {tuple(points.shape)}, masses {tuple(masses.shape)} and h "
-                f"{() if h is None else tuple(h.shape)} do not fit together: "
-                "they are (*, K, d), (*, K) and a number or (*, K)"
-            ) from error
-        if points.shape[-2] != shape[-1] or shape[-1] == 0 or masses.shape[-1] != shape[-1]:
-            raise ValueError(
-                f"points {tuple(points.shape)} and masses {tuple(masses.shape)} need the same K > 0"
-            )
-        dtype = torch.promote_types(points.dtype, masses.dtype)
-        self.points, self.masses = points.to(dtype), masses.to(dtype)
-        super().__init__(shape[:-1], points.shape[-1:], validate_args=validate_args)
-        if self._validate_args:
-            _check_finite(points, "points")
-            _check_masses(self.masses)
-
-    @property
-    def components(self) -> int:
-        """Number K of atoms."""
-        return self.points.shape[-2]
-
-    @property
-    def mean(self) -> Tensor:
-        return (self.masses[..., None] * self.points).sum(-2).expand(self._extended_shape())
-
-    def _move(self, new: Self, batch_shape: Size) -> Self:
-        """Complete a copy of this distribution, expanded to a batch shape."""
-        new.points, new.masses = self.points, self.masses
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
-
-    def _pick(self, sample_shape: Size, generator: torch.Generator | None) -> Tensor:
-        """Atoms drawn by their masses, `(sample_shape, batch_shape)`."""
-        masses = self.masses.expand(*self.batch_shape, self.components)
-        flat = masses.detach().reshape(-1, self.components)
-        count = sample_shape.numel()
-        if not count or not len(flat):
-            return torch.empty(
-                sample_shape + self.batch_shape, dtype=torch.long, device=flat.device
-            )
-        atom = torch.multinomial(flat, count, replacement=True, generator=generator)
-        return atom.T.view(sample_shape + self.batch_shape)
-
-    def _take(self, values: Tensor, atom: Tensor) -> Tensor:
-        """Values `(*, K)` or `(*, K, e)` of the chosen atoms `(sample_shape, batch_shape)`."""
-        trail = values.shape[self._atom_axis(values) :][1:]
-        values = values.expand(*atom.shape, self.components, *trail)
-        index = atom.view(*atom.shape, 1, *(1 for _ in trail)).expand(*atom.shape, 1, *trail)
-        return values.gather(atom.dim(), index).squeeze(atom.dim())
-
-    def _atom_axis(self, values: Tensor) -> int:
-        return values.dim() - (2 if values is self.points else 1)
-
-    def _check_value(self, value: Tensor) -> None:
-        if value.dim() < 1 or value.shape[-1:] != self.event_shape:
-            raise ValueError(
-                f"y has shape {tuple(value.shape)}, but its last axis must have size "
-                f"{self.event_shape[0]}"
-            )
-        if self._validate_args:
-            _check_finite(value, "y")
-
-
-class DiracMixture(_Atoms):
+class DiracMixture(Atoms):
     r"""Atoms alone, :math:`\sum_k \gamma_k \delta_{z_k}`: what WTA predicts before any kernel.
 
     Arguments:
@@ -149,10 +59,10 @@ class DiracMixture(_Atoms):
 
     def sample(self, sample_shape: Shape = (), generator: torch.Generator | None = None) -> Tensor:
         with torch.no_grad():
-            return self._take(self.points, self._pick(Size(sample_shape), generator))
+            return self._points_at(self._pick(Size(sample_shape), generator))
 
 
-class KernelMixture(_Atoms):
+class KernelMixture(Atoms):
     r"""A kernel on every atom, uncut, :math:`\sum_k \gamma_k K_h(z_k, y)`: Kernel-WTA.
 
     With one bandwidth for each component, `h` `(*, K)`, it is a mixture density network's output.
@@ -206,10 +116,10 @@ class KernelMixture(_Atoms):
         return self._move(new, Size(batch_shape))
 
     def with_bandwidth(self, h: Tensor | float) -> KernelMixture:
-        """The same atoms at another bandwidth."""
-        return KernelMixture(
-            self.points, self.masses, self.kernel.with_bandwidth(h), self._validate_args
-        )
+        """The same atoms at another bandwidth, in a batch that fits both."""
+        kernel = self.kernel.with_bandwidth(h)
+        new = KernelMixture(self.points, self.masses, kernel, self._validate_args)
+        return new.expand(self._batch_with(kernel.h))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
@@ -226,8 +136,7 @@ class KernelMixture(_Atoms):
     def sample(self, sample_shape: Shape = (), generator: torch.Generator | None = None) -> Tensor:
         with torch.no_grad():
             atom = self._pick(Size(sample_shape), generator)
-            z, h = self._take(self.points, atom), self.kernel.h
-            h = self._take(h.expand(*self.batch_shape, self.components), atom) if h.dim() else h
+            z, h = self._points_at(atom), self._bandwidth_at(self.kernel.h, atom)
             if not self.kernel.curved:
                 noise = torch.randn(z.shape, dtype=z.dtype, device=z.device, generator=generator)
                 return z + h[..., None] * noise
@@ -244,7 +153,7 @@ class KernelMixture(_Atoms):
         return first, (masses * (square * z**2 + (1 - square) * (1 - z**2) / 2)).sum(-2)
 
 
-class VoronoiMixture(_Atoms):
+class VoronoiMixture(Atoms):
     r"""A kernel on every atom, cut to its Voronoi cell: Voronoi-WTA.
 
     .. math:: \sum_k \gamma_k \frac{K_h(z_k, y)}{V_k} 1[y \in Y_k],
@@ -325,13 +234,12 @@ class VoronoiMixture(_Atoms):
         return self._move(new, Size(batch_shape))
 
     def with_bandwidth(self, h: Tensor | float) -> VoronoiMixture:
-        """The same cells at another bandwidth; the geometry is reused."""
+        """The same cells at another bandwidth, in a batch that fits both; geometry is reused."""
         kernel = self.kernel.with_bandwidth(h)
         new = self._copy(kernel)
-        shape = torch.broadcast_shapes(self.masses.shape, self.points.shape[:-1], kernel.h.shape)
-        rows = torch.arange(len(self._cells.points), device=self.points.device)
-        new._rows = rows.view(self.points.shape[:-2]).expand(shape[:-1])
-        return self._move(new, shape[:-1])
+        batch_shape = self._batch_with(kernel.h)
+        new._rows = self._rows.expand(batch_shape)
+        return self._move(new, batch_shape)
 
     def cell_of(self, value: Tensor) -> Tensor:
         """Index of the Voronoi cell of `y` `(*, e)`: the nearest atom, the first of equals."""
@@ -348,11 +256,8 @@ class VoronoiMixture(_Atoms):
         pairs, which = self._distinct(atom)
         cell, kernel = self._cells_of(pairs)
         log_scale = self._log_masses(pairs, cell) - self._cells.log_mass(cell, kernel)
-        z = self._take(self.points, atom)
-        spread = ((value - z) ** 2).sum(-1) / 2
-        h = self.kernel.h.to(self.points)
-        if h.dim():
-            h = self._take(h.expand(*self.batch_shape, self.components), atom)
+        spread = ((value - self._points_at(atom)) ** 2).sum(-1) / 2
+        h = self._bandwidth_at(self.kernel.h.to(self.points), atom)
         log_density = self.kernel.at(h).log_density(spread, self._dim)
         log_prob = log_density + log_scale.to(spread.dtype)[which].view(atom.shape)
         if self.space.curved:
@@ -443,20 +348,3 @@ class VoronoiMixture(_Atoms):
 def _precise(like: Tensor) -> torch.dtype:
     """Geometry is done in float64, except on devices that have none."""
     return torch.float32 if like.device.type == "mps" else torch.float64
-
-
-def _check_finite(values: Tensor, name: str) -> None:
-    bad = ~torch.isfinite(values)
-    if bad.any():
-        where = torch.nonzero(bad)[0].tolist()
-        raise ValueError(f"{name} must be finite, found {values[bad][0].item()} at {where}")
-
-
-def _check_masses(masses: Tensor) -> None:
-    _check_finite(masses, "masses")
-    if (masses < 0).any():
-        raise ValueError(f"masses must not be negative, found {masses.min().item()}")
-    total = masses.sum(-1)
-    off = (total - 1).abs() > 1e-5
-    if off.any():
-        raise ValueError(f"masses must sum to 1 over K, found a sum of {total[off][0].item()}")
