@@ -54,12 +54,35 @@ def stress(space: Space) -> dict[str, Tensor]:
     cases = {f"scattered {k}": scatter(20, k) for k in (4, 5, 9, 49)}
     cases |= {f"cluster of {size}": cluster(size) for size in (1e-2, 1e-4, 1e-6)}
     if space.curved:
+        for rows in (4, 9):
+            north = torch.linspace(-math.pi / 2, math.pi / 2, rows, dtype=DOUBLE)
+            east = torch.arange(2 * rows, dtype=DOUBLE) * math.pi / rows
+            a, b = torch.cartesian_prod(north[1:-1], east).T
+            globe = torch.stack([a.cos() * b.cos(), a.cos() * b.sin(), a.sin()], -1)
+            cases[f"globe of {rows}"] = space.project(globe)[None]
+        turn = torch.arange(8, dtype=DOUBLE) * math.pi / 4
+        for height in (0.0, 0.5):
+            ring = torch.stack([turn.cos(), turn.sin(), 0 * turn + height], -1)
+            cases[f"ring at {height}"] = space.project(ring)[None]
+            cases[f"half a ring at {height}"] = space.project(ring[::2])[None]
+        near = -scatter(40, 1)
+        noise = 1e-12 * torch.randn(40, 1, 3, dtype=DOUBLE, generator=generator)
+        cases["nearly antipodal"] = torch.cat([space.project(noise - near), near], 1)
         cases["octahedron"] = torch.cat([torch.eye(3), -torch.eye(3)])[None].double()
         cube = torch.tensor(list(itertools.product((-1.0, 1.0), repeat=3)), dtype=DOUBLE)
         cases["cube"] = space.project(cube)[None]
     else:
-        side = torch.linspace(-0.75, 0.75, 4, dtype=DOUBLE)
-        cases["grid"] = torch.cartesian_prod(side, side)[None]
+        for size in (4, 10):
+            side = torch.linspace(-0.93, 0.77, size, dtype=DOUBLE)
+            cases[f"grid of {size}"] = torch.cartesian_prod(side, side)[None]
+            around = torch.tensor([[0.8, 0.6], [-0.6, 0.8]], dtype=DOUBLE)
+            cases[f"grid of {size} askew"] = cases[f"grid of {size}"] @ around * 0.7
+        saturated = torch.randn(400, 20, 2, generator=generator)
+        cases["saturated"] = _distinct(torch.tanh(100 * saturated).double())
+        pairs = scatter(40, 10)
+        for apart in (1e-8, 1e-12, 1e-14):
+            noise = apart * torch.randn(40, 10, 2, dtype=DOUBLE, generator=generator)
+            cases[f"pairs {apart} apart"] = torch.cat([pairs, space.project(pairs + noise)], 1)
         cases["diagonal"] = torch.linspace(-1, 1, 7, dtype=DOUBLE)[None, :, None].expand(1, 7, 2)
         cases["corners"] = torch.cartesian_prod(*2 * [torch.tensor([-1.0, 0.0, 1.0])])[
             None
@@ -67,6 +90,14 @@ def stress(space: Space) -> dict[str, Tensor]:
         near = torch.tensor([0.0, 1e-7, -1e-7], dtype=DOUBLE)[None, :, None] + 0.1
         cases["slab"] = torch.cat([near.expand(1, 3, 2), scatter(1, 1)], 1)
     return cases
+
+
+def _distinct(points: Tensor) -> Tensor:
+    """Move coincident atoms far from each other, into the middle."""
+    count = points.shape[1]
+    same = (points[:, :, None] == points[:, None]).all(-1).tril(-1).any(-1)
+    spare = torch.linspace(-0.1, 0.1, count, dtype=DOUBLE)
+    return torch.where(same[..., None], torch.stack([spare, spare**2], -1), points)
 
 
 CASES = [(space, name) for space in (SQUARE, SPHERE) for name in stress(space)]
@@ -77,7 +108,7 @@ def test_cells_tile_the_domain(space: Space, name: str) -> None:
     points = stress(space)[name]
     whole = 4 * math.pi if space.curved else 4.0
     area = areas(points, space)
-    assert (area > 0).all()
+    assert (area >= 0).all()
     torch.testing.assert_close(area.sum(1), torch.full_like(area[:, 0], whole), rtol=1e-10, atol=0)
 
 
@@ -86,15 +117,18 @@ def test_neighbours_share_their_edge(space: Space, name: str) -> None:
     points = stress(space)[name]
     edges, _, _ = all_cells(points, space)
     count = points.shape[1]
-    shared = (edges.line < count) & (edges.s2 - edges.s1 > 1e-9)
+    shared = (edges.line < count) & (edges.s2 - edges.s1 > 1e-9) & (edges.a > 1e-10)
     mine = edges[shared]
     length = {
         (int(c) // count, int(c) % count, int(line)): float(s)
         for c, line, s in zip(mine.cell, mine.line, mine.s2 - mine.s1, strict=True)
     }
     assert length
+    near = (points[:, :, None] - points[:, None]).norm(dim=-1) < 1e-6  # where edges can blur
+    blurred = (near.sum(-1) > 1).any(-1)
     for (row, here, there), size in length.items():
-        assert length[row, there, here] == pytest.approx(size, abs=1e-9)
+        if not blurred[row]:
+            assert length[row, there, here] == pytest.approx(size, abs=1e-8)
 
 
 @pytest.mark.parametrize(("space", "name"), CASES, ids=str)

@@ -177,8 +177,8 @@ def test_mass_of_a_hemisphere_in_closed_form(h: float) -> None:
     assert mixture(poles, h).log_cell_mass[0].item() == pytest.approx(expected, abs=1e-10)
     close = np.array([[0.0, 0.0, 1.0], [0.0, math.sin(1e-9), math.cos(1e-9)]])
     half = mixture(close, h).log_cell_mass
-    assert half.tolist() == pytest.approx([-math.log(2)] * 2, abs=1e-5)
-    assert half.exp().sum().item() <= 1 + 1e-9 or h < 1e-2
+    beyond = math.log((1 + math.erf(0.5e-9 / h / math.sqrt(2))) / 2)
+    assert half.tolist() == pytest.approx([beyond] * 2, abs=1e-6)
 
 
 def test_mass_of_one_atom_in_closed_form() -> None:

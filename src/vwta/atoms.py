@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["Atoms", "Shape"]
+__all__ = ["Atoms", "Shape", "safe_log"]
 
+import math
 from typing import ClassVar, Self
 
 import torch
@@ -47,11 +48,20 @@ class Atoms(Distribution):
                 f"points {tuple(points.shape)} and masses {tuple(masses.shape)} need the same K > 0"
             )
         dtype = torch.promote_types(points.dtype, masses.dtype)
+        if not dtype.is_floating_point:
+            dtype = torch.get_default_dtype()
+        if torch.finfo(dtype).bits < 32:
+            raise TypeError(f"{dtype} is too coarse for densities; use float32 or float64")
         self.points, self.masses = points.to(dtype), masses.to(dtype)
         super().__init__(shape[:-1], points.shape[-1:], validate_args=validate_args)
         if self._validate_args:
             _check_finite(points, "points")
             _check_masses(self.masses)
+
+    def __repr__(self) -> str:
+        parts = [f"K={self.components}", f"batch_shape={tuple(self.batch_shape)}"]
+        parts += [repr(vars(self)[name]) for name in ("kernel", "space") if name in vars(self)]
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     @property
     def components(self) -> int:
@@ -64,6 +74,10 @@ class Atoms(Distribution):
 
     def _move(self, new: Self, batch_shape: Size) -> Self:
         """Complete a copy of this distribution, expanded to a batch shape."""
+        if torch.broadcast_shapes(self.batch_shape, batch_shape) != batch_shape:
+            raise ValueError(
+                f"batch {tuple(self.batch_shape)} cannot expand to {tuple(batch_shape)}"
+            )
         new.points, new.masses = self.points, self.masses
         Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
         new._validate_args = self._validate_args
@@ -71,7 +85,8 @@ class Atoms(Distribution):
 
     def _batch_with(self, h: Tensor) -> Size:
         """Batch shape together with that of a bandwidth."""
-        return torch.broadcast_shapes((*self.batch_shape, self.components), h.shape)[:-1]
+        shape: Size = torch.broadcast_shapes((*self.batch_shape, self.components), h.shape)
+        return shape[:-1]
 
     def _pick(self, sample_shape: Size, generator: torch.Generator | None) -> Tensor:
         """Atoms drawn by their masses, `(sample_shape, batch_shape)`."""
@@ -105,6 +120,12 @@ class Atoms(Distribution):
             )
         if self._validate_args:
             _check_finite(value, "y")
+
+
+def safe_log(masses: Tensor) -> Tensor:
+    """Log of masses; where they are 0 it is -inf with a gradient of 0, not nan."""
+    present = masses > 0
+    return torch.where(present, torch.where(present, masses, 1.0).log(), -math.inf)
 
 
 def _check_finite(values: Tensor, name: str) -> None:

@@ -18,6 +18,8 @@ from .sectors import cell_mass, edge_masses, sample_sectors, sample_sphere
 from .spaces import Box, Space
 
 DRAWS = 2**16  # samples drawn at once: they fit into the cache
+MOMENTS = 2**11  # sectors whose moments are taken at once
+PLANE_BITS, SPHERE_BITS = 48, 46  # of the largest coordinate; what lies below is rounding
 
 
 class Tessellation:
@@ -32,12 +34,12 @@ class Tessellation:
     """
 
     def __init__(self, points: Tensor, space: Space, directions: Directions | None) -> None:
-        self.points, self.space = points, space
         self.dim = space.dim(points.shape[-1])
-        self.planar = self.dim == 2
-        self.directions = directions or (None if self.planar else Directions())
-        self._fixed = points.detach()
-        self._polygons = _Polygons(self._fixed, space) if self.planar else None
+        planar = self.dim == 2
+        self.points, self.space = _snap(points, space) if planar else points, space
+        self.directions = directions or (None if planar else Directions())
+        self._fixed = self.points.detach()
+        self._polygons = _Polygons(self._fixed, space) if planar else None
         self._rays: tuple[Tensor, Rays] | None = None
 
     def split(self, cell: Tensor) -> tuple[Tensor, Tensor]:
@@ -100,9 +102,13 @@ class Tessellation:
             first, second = self._rays_of(cell).moments(self._fixed, kernel)
         else:
             edges, _ = self._polygons.select(cell)
-            at = kernel.at(kernel.h[edges.cell])
-            parts = sector_moments(edges, at, self.space.curved, z[edges.cell])
-            first, second = (torch.zeros_like(z).index_add_(0, edges.cell, x) for x in parts)
+            first, second = torch.zeros_like(z), torch.zeros_like(z)
+            for start in range(0, len(edges.cell), MOMENTS):
+                part = edges[slice(start, start + MOMENTS)]
+                at = kernel.at(kernel.h[part.cell])
+                both = sector_moments(part, at, self.space.curved, z[part.cell])
+                for total, x in zip((first, second), both, strict=True):
+                    total.index_add_(0, part.cell, x)
             if self.space.curved:
                 alone = _without_edges(edges, len(cell))
                 for total, x in zip((first, second), sphere_moments(kernel, z), strict=True):
@@ -209,6 +215,18 @@ def _sample_polygons(
             edge, here, at = edge[~alone], here[~alone], kernel.at(at.h[~alone])
         y[part][~alone] = sample_sectors(edges[edge], at, space.curved, here, generator)
     return y
+
+
+def _snap(points: Tensor, space: Space) -> Tensor:
+    """Round atoms `(B, K, e)` so that those that differ by rounding alone coincide."""
+    if not points.numel():
+        return points
+    _, exponent = torch.frexp(points.detach().abs().amax((1, 2), keepdim=True))
+    bits = SPHERE_BITS if space.curved else PLANE_BITS
+    grain = torch.ldexp(torch.ones_like(points[:, :1, :1]), exponent - bits)
+    snapped = torch.round(points.detach() / grain) * grain
+    snapped = snapped if space.curved else space.project(snapped)
+    return points + (snapped - points).detach()
 
 
 def _without_edges(edges: Edges, cells: int) -> Tensor:

@@ -21,7 +21,7 @@ from .kernels import Kernel
 from .spaces import Box, Space, unit
 
 REPLICATES = 8  # independent scramblings: their scatter is the stated error
-WORK = 2**24  # numbers held at once while rays are cut
+WORK = 2**23  # numbers held at once while rays are cut
 
 
 @dataclass(frozen=True)
@@ -60,39 +60,42 @@ class Rays:
         self.row, self.atom = row, atom
         self.aim = _aim(how, self.dim, len(row), points)  # (1 or C, S, e)
         with torch.no_grad():
-            step = max(1, WORK // (self.aim.shape[1] * points.shape[1]))
-            self.line = torch.cat(
-                [
-                    self._first_line(points, slice(start, start + step))
-                    for start in range(0, max(len(row), 1), step)
-                ]
-            )
+            size = points.shape[1] * points.shape[2]
+            self.line = torch.cat([self._first_line(points, part) for part in self._parts(size)])
 
     def log_mass(self, points: Tensor, kernel: Kernel) -> Tensor:
         """Log of the mean of `F_h(reach)`, `(C,)`; differentiable in `points` and `kernel.h`."""
-        return _log_mean(self._masses(points, kernel), self.dim)
+        parts = (self._masses(points, kernel, part) for part in self._parts(points.shape[2]))
+        return torch.cat([_log_mean(masses, self.dim) for masses in parts])
 
     def error(self, points: Tensor, kernel: Kernel) -> Tensor:
         """Standard error of the log-mass, `(C,)`: 0 in one dimension, where it is exact."""
-        masses = self._masses(points, kernel)
         if self.dim == 1:
-            return torch.zeros_like(masses[:, 0])
-        parts = _log_mean(masses.unflatten(1, (REPLICATES, -1)), self.dim)
-        parts = (parts - parts.amax(-1, keepdim=True)).exp()
-        return parts.std(-1) / parts.mean(-1) / math.sqrt(REPLICATES)
+            return torch.zeros_like(kernel.h)
+        errors = []
+        for part in self._parts(points.shape[2]):
+            masses = self._masses(points, kernel, part).unflatten(1, (REPLICATES, -1))
+            mean = _log_mean(masses, self.dim)
+            mean = (mean - mean.amax(-1, keepdim=True)).exp()
+            errors.append(mean.std(-1) / mean.mean(-1) / math.sqrt(REPLICATES))
+        return torch.cat(errors)
 
     def moments(self, points: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
         """Integrals over the cells of `y - z` and its squares, `(C, d)` each."""
-        reach, ray = self._reach(points), self._rays(points)
-        kernel = kernel.at(kernel.h[:, None])
-        first = (ray * kernel.radial_moment(reach, self.dim, 1)[..., None]).mean(1)
-        return first, (ray**2 * kernel.radial_moment(reach, self.dim, 2)[..., None]).mean(1)
+        sums = []
+        for part in self._parts(points.shape[2]):
+            reach, ray = self._reach(points, part), self._rays(points, part)
+            at = kernel.at(kernel.h[part, None])
+            first, second = (at.radial_moment(reach, self.dim, p)[..., None] for p in (1, 2))
+            sums.append(((ray * first).mean(1), (ray**2 * second).mean(1)))
+        first, second = (torch.cat(x) for x in zip(*sums, strict=True))
+        return first, second
 
     def sample_line(
         self, points: Tensor, kernel: Kernel, which: Tensor, generator: torch.Generator | None
     ) -> Tensor:
         """Points `(N, 1)` of cells `which` `(N,)` of a line: a side by its mass, then how far."""
-        reach = self._reach(points)
+        reach = self._reach(points, slice(None))
         mass = kernel.at(kernel.h[:, None]).mass(reach, 1)
         u, v = torch.rand(2, len(which), dtype=mass.dtype, device=mass.device, generator=generator)
         left = (u * mass.sum(1)[which] >= mass[which, 0]).long()
@@ -100,16 +103,21 @@ class Rays:
         step = torch.where(left == 1, -1, 1) * (2 * w).sqrt()
         return points[self.row, self.atom][which] + step[:, None]
 
-    def _masses(self, points: Tensor, kernel: Kernel) -> Tensor:
+    def _parts(self, size: int) -> list[slice]:
+        """Pieces of the cells, for work with `size` numbers a ray."""
+        step = max(1, WORK // (self.aim.shape[1] * size))
+        return [slice(start, start + step) for start in range(0, max(len(self.row), 1), step)]
+
+    def _masses(self, points: Tensor, kernel: Kernel, cells: slice) -> Tensor:
         """`F_h(reach)` along every ray, `(C, S)`; its log in more than one dimension."""
-        reach, kernel = self._reach(points), kernel.at(kernel.h[:, None])
+        reach, kernel = self._reach(points, cells), kernel.at(kernel.h[cells, None])
         if self.dim == 1:
             return kernel.mass(reach, 1)
         blocked = reach == 0
         log_mass = kernel.log_mass(torch.where(blocked, torch.ones_like(reach), reach), self.dim)
         return torch.where(blocked, torch.full_like(reach, -math.inf), log_mass)
 
-    def _rays(self, points: Tensor, cells: slice = slice(None)) -> Tensor:
+    def _rays(self, points: Tensor, cells: slice) -> Tensor:
         """Unit directions `(C, S, e)`, tangent to the space at the atoms."""
         aim = self.aim if len(self.aim) == 1 else self.aim[cells]
         if not self.space.curved:
@@ -136,12 +144,12 @@ class Rays:
         ends = best > (-math.inf if self.space.curved else 0)
         return torch.where(ends, line, torch.full_like(line, -1))
 
-    def _reach(self, points: Tensor) -> Tensor:
+    def _reach(self, points: Tensor, cells: slice) -> Tensor:
         """How far the cell goes along every ray, `(C, S)`, differentiable."""
-        z, ray = points[self.row, self.atom][:, None], self._rays(points)
-        count = points.shape[1]
-        ends = (self.line >= 0) & (self.line < count)
-        neighbour = points[self.row[:, None], torch.where(ends, self.line, 0)]
+        row, line, count = self.row[cells], self.line[cells], points.shape[1]
+        z, ray = points[row, self.atom[cells]][:, None], self._rays(points, cells)
+        ends = (line >= 0) & (line < count)
+        neighbour = points[row[:, None], torch.where(ends, line, 0)]
         apart = torch.where(ends[..., None], neighbour - z, torch.ones_like(neighbour))
         rate = (apart * ray).sum(-1)
         if self.space.curved:
@@ -151,7 +159,7 @@ class Rays:
         reach = torch.where(ends, (apart**2).sum(-1) / (2 * rate), torch.full_like(rate, math.inf))
         assert isinstance(self.space, Box)
         normals, to_side = self.space.sides(z[:, 0])
-        side = self.line - count
+        side = line - count
         at_side = side >= 0
         side = torch.where(at_side, side, 0)
         rate = (normals[side] * ray).sum(-1)

@@ -16,7 +16,7 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import constraints
 
-from .atoms import Atoms, Shape
+from .atoms import Atoms, Shape, safe_log
 from .cells import Tessellation
 from .directions import Directions
 from .kernels import Kernel, Uniform, VonMisesFisher
@@ -127,9 +127,7 @@ class KernelMixture(Atoms):
             Sphere().check(value, "y")
         spread = ((value[..., None, :] - self.points) ** 2).sum(-1) / 2
         log_density = self.kernel.log_density(spread, self.event_shape[0])
-        present = self.masses > 0
-        log_masses = torch.where(present, self.masses, torch.ones_like(self.masses)).log()
-        terms = torch.where(present, log_masses + log_density, -math.inf)
+        terms = safe_log(self.masses) + log_density
         shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
         return torch.logsumexp(terms, -1).expand(shape)
 
@@ -144,13 +142,15 @@ class KernelMixture(Atoms):
             return Sphere().project(sample_sphere(at, z.reshape(-1, 3), generator)).view(z.shape)
 
     def _sphere_moments(self) -> tuple[Tensor, Tensor]:
-        kappa = self.kernel.h[..., None] ** -2
+        """Means of `y` and of its squares, `(*, 3)`, from those of a von Mises-Fisher law."""
+        kappa = self.kernel.h[..., None].to(_precise(self.points)) ** -2
         mean = 1 / torch.tanh(kappa) - 1 / kappa
         mean = torch.where(kappa < 1e-2, kappa / 3 - kappa**3 / 45, mean)
         square = torch.where(kappa < 1e-2, 1 / 3 + 2 * kappa**2 / 45, 1 - 2 * mean / kappa)
         z, masses = self.points, self.masses[..., None]
-        first = (masses * mean * z).sum(-2)
-        return first, (masses * (square * z**2 + (1 - square) * (1 - z**2) / 2)).sum(-2)
+        first = masses * mean * z
+        second = masses * (square * z**2 + (1 - square) * (1 - z**2) / 2)
+        return first.sum(-2).to(z.dtype), second.sum(-2).to(z.dtype)
 
 
 class VoronoiMixture(Atoms):
@@ -161,6 +161,7 @@ class VoronoiMixture(Atoms):
 
     Every cell has the mass of its atom, whatever the bandwidth. Atoms that coincide share one cell:
     it goes to the first of them and has the sum of their masses, the others have an empty cell.
+    Gradients flow through `log_prob` and `log_cell_mass`, not through `mean` and `variance`.
 
     Arguments:
         points: atoms in the domain, `(*, K, e)`.
@@ -198,9 +199,8 @@ class VoronoiMixture(Atoms):
         dim = space.dim(points.shape[-1])
         if self._validate_args:
             space.check(self.points, "points")
-        precise = self.points.to(_precise(self.points))
-        flat = (space.project(precise) if space.curved else precise).reshape(-1, *points.shape[-2:])
-        self._cells = Tessellation(flat, space, directions)
+        flat = self.points.to(_precise(self.points)).reshape(-1, *points.shape[-2:])
+        self._cells = Tessellation(space.project(flat), space, directions)
         rows = torch.arange(len(flat), device=points.device).view(points.shape[:-2])
         self._rows = rows.expand(self.batch_shape)
         self._dim = dim
@@ -312,7 +312,7 @@ class VoronoiMixture(Atoms):
         if shared.any():
             twins = self._cells.twins(cell[shared])
             own = own.masked_scatter(shared, (masses[batch[shared]] * twins).sum(-1))
-        return own.log()
+        return safe_log(own)
 
     def _first_twin(self, atom: Tensor) -> Tensor:
         """The atom that has the cell, in place of a twin that has none."""

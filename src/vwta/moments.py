@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from .kernels import Kernel, Uniform, phi
-from .polygons import Edges
-from .sectors import REACH, angle, beyond, core, direction, nodes, spread, towards
+from .polygons import Edges, angle
+from .sectors import REACH, beyond, core, direction, nodes, spread, towards
 
 
 def sector_moments(edges: Edges, kernel: Kernel, curved: bool, z: Tensor) -> tuple[Tensor, Tensor]:
@@ -21,26 +21,23 @@ def sector_moments(edges: Edges, kernel: Kernel, curved: bool, z: Tensor) -> tup
     the kernel is within reach; on the sphere, less what lies behind edges more than a quarter turn
     away.
     """
-    a, s1, s2 = edges.a, edges.s1, edges.s2
-    kappa = kernel.h.to(a).expand(len(a)) ** -2
+    kappa = kernel.h.to(edges.a).expand_as(edges.a) ** -2
     limit = core(kappa, curved)
-    s, weight = nodes(s1.clamp(-limit, limit), s2.clamp(-limit, limit))
-    parts = [_along(edges, s, weight, kernel, curved, z, upper=False)]
-    flat = isinstance(kernel, Uniform) and not curved  # felt all along the edge: nothing is beyond
-    for start, end in () if flat else beyond(s1, s2, limit):
-        turn, weight = nodes(torch.zeros_like(a), angle(a, start, end, curved))
-        p, q = (x[:, None] for x in direction(a, start, curved))
-        p, q = p * turn.cos() - q * turn.sin(), q * turn.cos() + p * turn.sin()
-        whole = torch.full_like(turn, math.pi if curved else math.inf)
-        parts.append(
-            _moments(edges, p, q, torch.zeros_like(turn), whole, weight, kernel, curved, z)
-        )
-    if curved and bool((kappa < REACH).any()):
-        for start, end in beyond(s1, s2, limit):
-            s, weight = nodes(start, end)
-            parts.append(_along(edges, s, -weight, kernel, curved, z, upper=True))
-    first, second = (torch.stack(x).sum(0) / (2 * math.pi) for x in zip(*parts, strict=True))
-    return first, second
+    s, weight = nodes(edges.s1.clamp(-limit, limit), edges.s2.clamp(-limit, limit))
+    first, second = _along(edges, s, weight, kernel, curved, z, upper=False)
+    if isinstance(kernel, Uniform) and not curved:  # felt all along the edge: nothing is beyond
+        return first / (2 * math.pi), second / (2 * math.pi)
+    for start, end in beyond(edges.s1, edges.s2, limit):
+        some = torch.nonzero(end > start)[:, 0]
+        part, here = edges[some], z[some]
+        at = kernel.at(kernel.h.expand_as(edges.a)[some])
+        pieces = [_whole_rays(part, start[some], end[some], at, curved, here)]
+        if curved and bool((kappa[some] < REACH).any()):
+            s, weight = nodes(start[some], end[some])
+            pieces.append(_along(part, s, -weight, at, curved, here, upper=True))
+        for f, g in pieces:
+            first, second = first.index_add(0, some, f), second.index_add(0, some, g)
+    return first / (2 * math.pi), second / (2 * math.pi)
 
 
 def sphere_moments(kernel: Kernel, z: Tensor) -> tuple[Tensor, Tensor]:
@@ -50,6 +47,17 @@ def sphere_moments(kernel: Kernel, z: Tensor) -> tuple[Tensor, Tensor]:
     _, cos, _, cos2, _ = _ring(kernel.at(h), zero, zero + math.pi)
     one = 4 * math.pi if isinstance(kernel, Uniform) else 1.0
     return cos * z, cos2 * z**2 + (one - cos2) * (1 - z**2) / 2
+
+
+def _whole_rays(
+    edges: Edges, start: Tensor, end: Tensor, kernel: Kernel, curved: bool, z: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Moments over all directions between two points of each edge, however far the space goes."""
+    turn, weight = nodes(torch.zeros_like(start), angle(edges.a, start, end, curved))
+    p, q = (x[:, None] for x in direction(edges.a, start, curved))
+    p, q = p * turn.cos() - q * turn.sin(), q * turn.cos() + p * turn.sin()
+    whole = torch.full_like(turn, math.pi if curved else math.inf)
+    return _moments(edges, p, q, torch.zeros_like(turn), whole, weight, kernel, curved, z)
 
 
 def _along(
@@ -99,5 +107,6 @@ def _ring(kernel: Kernel, inner: Tensor, outer: Tensor) -> tuple[Tensor, ...]:
     density = weight * torch.exp(-2 * kappa * torch.sin(t / 2) ** 2) * t.sin()
     scale = 2 * math.pi if isinstance(kernel, Uniform) else 1 / (2 * phi(2 * kappa))
     density = density * scale
-    factors = (torch.ones_like(t), t.cos(), t.sin(), t.cos() ** 2, t.sin() * t.cos())
-    return tuple((density * f).sum(-1).view(inner.shape) for f in factors)
+    cos, sin = t.cos(), t.sin()
+    parts = (density, density * cos, density * sin, density * cos**2, density * sin * cos)
+    return tuple(part.sum(-1).view(inner.shape) for part in parts)

@@ -1,7 +1,7 @@
 """Voronoi cells in the plane and on the sphere, as lists of edges.
 
-A cell is found by a walk around its border: shoot a ray from the atom, then follow each border line
-to the first other line that it meets. With `slack` the distance to a line (its sine on the sphere)
+A cell is found by a walk around its border: from the foot on the nearest line, follow each line to
+the first other line that it meets. With `slack` the distance to a line (its sine on the sphere)
 and `rate` the speed of approach, that line has the largest `rate / slack`, in the plane as on the
 sphere. Everything is relative to the atom and in float64, so that cells of any size come out right.
 
@@ -11,7 +11,7 @@ covers on the line, from the foot of the perpendicular: lengths in the plane, an
 
 from __future__ import annotations
 
-__all__ = ["Edges", "walk"]
+__all__ = ["Edges", "angle", "walk"]
 
 import math
 from dataclasses import dataclass, fields
@@ -92,31 +92,34 @@ def _walk_chunk(
     lines, twin, empty = _Lines.around(points, row, atom, space)
     cell = torch.nonzero(~empty)[:, 0]
     lines = lines.keep(cell)
-    position, heading = lines.start(space)
+    found = lines.near.amin(1) < math.inf  # a lone atom on the sphere has no border
+    cell, lines = cell[found], lines.keep(found)
 
-    line, t, found = lines.first_hit(position, heading, None)
-    cell, lines = cell[found], lines.keep(found)  # a lone atom on the sphere has no border
-    position = lines.move(position[found], heading[found], t[found])
-    line = first = line[found]
+    line = first = lines.near.argmin(1)  # the nearest line: its foot lies on the border
+    position = begin = lines.foot(line)
     corner = torch.full(row.shape, math.nan, dtype=points.dtype, device=row.device)
-    turned = torch.zeros_like(t[found])
+    turned = torch.zeros_like(position[:, 0])
     steps: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []  # cell, line, start, end
     while len(cell):
         heading = lines.heading(position, line)
         hit, t, found = lines.first_hit(position, heading, line)
         t = torch.where(found, t, torch.full_like(t, math.pi))  # one line alone: a full circle
         s1 = lines.along(position, line)
-        steps.append((cell, line, s1, s1 + t))
-        if not found.all():
-            lone = s1[~found] + math.pi
-            steps.append((cell[~found], line[~found], lone, lone + math.pi))
-        turned = turned + lines.angle(line, s1, s1 + t)
+        s2 = s1 + t
+        turned = turned + angle(lines.distance(line), s1, s2, space.curved)
         position = lines.move(position, heading, t)
         closed = found & (hit == first)
         corner[cell[closed]] = lines.along(position, hit)[closed]
-        alive = found & ~closed & (turned < 2 * math.pi - 1e-9)
+        over = found & ~closed & (turned > 2 * math.pi - 1e-9)  # on a twin of the first line
+        if over.any():
+            s2 = torch.where(over, _ahead(s1, lines.along(begin, line), space.curved), s2)
+        steps.append((cell, line, s1, s2))
+        if not found.all():
+            lone = s1[~found] + math.pi
+            steps.append((cell[~found], line[~found], lone, lone + math.pi))
+        alive = found & ~closed & ~over
         cell, line, first, turned = cell[alive], hit[alive], first[alive], turned[alive]
-        position, lines = position[alive], lines.keep(alive)
+        position, begin, lines = position[alive], begin[alive], lines.keep(alive)
         if len(cell) and len(steps) > lines.near.shape[1] + 4:
             raise RuntimeError(f"the cell of {points[row, atom][cell[0]].tolist()} did not close")
     if steps:
@@ -129,10 +132,15 @@ def _from_corner(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Let first edges, begun somewhere along their line, start where the walk came back to it."""
     cell, line, start, end = step
-    corner = corner[cell]
-    if curved:  # angles: the corner lies less than a turn behind
-        corner = start - torch.remainder(start - corner, 2 * math.pi)
+    corner = -_ahead(-start, -corner[cell], curved)
     return cell, line, torch.where(corner.isnan(), start, corner), end
+
+
+def _ahead(here: Tensor, there: Tensor, curved: bool) -> Tensor:
+    """A coordinate further on along a line; angles less than a turn further, up to rounding."""
+    if not curved:
+        return there
+    return here + torch.remainder(there - here + 1e-9, 2 * math.pi) - 1e-9
 
 
 @dataclass
@@ -158,7 +166,7 @@ class _Lines:
             distance.addcmul_(x, x)
         distance.sqrt_()
         same = distance == 0
-        distance.masked_fill_(same, 1)
+        distance.masked_fill_(same, math.inf)
         normal = [points.new_empty(shape) for _ in apart]
         for i, (n, x) in enumerate(zip(normal, apart, strict=True)):
             torch.div(x, distance, out=n[:, :count])
@@ -178,16 +186,8 @@ class _Lines:
         normal = [n.index_select(0, index) for n in self.normal]
         return _Lines(normal, self.near.index_select(0, index), self.atom[index], self.curved)
 
-    def start(self, space: Space) -> tuple[Tensor, Tensor]:
-        """The atom, and some direction to leave it."""
-        if isinstance(space, Sphere):
-            return self.atom, space.frame(self.atom)[0]
-        east = torch.zeros_like(self.atom)
-        east[:, 0] = 1
-        return torch.zeros_like(self.atom), east
-
     def first_hit(
-        self, position: Tensor, heading: Tensor, current: Tensor | None
+        self, position: Tensor, heading: Tensor, current: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Which line a walk meets first, after what distance or angle, and whether it meets any."""
         rate = self.normal[0] * heading[:, :1]
@@ -199,14 +199,13 @@ class _Lines:
             slack.clamp_min_(0)
             coincide = (rate.abs() <= PARALLEL) & (slack <= PARALLEL)
             key = (rate / slack.clamp_min(1e-300)).masked_fill_(coincide, -math.inf)
-            if current is not None:
-                key.scatter_(1, current[:, None], -math.inf)
+            key.scatter_(1, current[:, None], -math.inf)
         else:  # lines that are parallel, or left behind, get negative keys
             slack.add_(self.near).clamp_min_(1e-300)
             key = (rate - PARALLEL).div_(slack)
         best, line = key.max(1)
         rate, slack = (x.gather(1, line[:, None])[:, 0] for x in (rate, slack))
-        t = torch.atan2(slack, rate) if self.curved else slack / rate
+        t = torch.atan2(slack.abs(), rate) if self.curved else slack / rate  # abs: no -0
         return line, t, best > -math.inf
 
     def move(self, position: Tensor, heading: Tensor, t: Tensor) -> Tensor:
@@ -221,26 +220,29 @@ class _Lines:
 
     def along(self, position: Tensor, line: Tensor) -> Tensor:
         """Coordinate of a position on a line, from the foot of the perpendicular."""
-        normal = self._normal(line)
-        foot = _foot(self.atom, normal, self._near(line), self.curved)
-        tangent = _turn(foot, normal, self.curved)
+        foot = self.foot(line)
+        tangent = _turn(foot, self._normal(line), self.curved)
         s = (position * tangent).sum(-1)
         return torch.atan2(s, (position * foot).sum(-1)) if self.curved else s
 
-    def angle(self, line: Tensor, s1: Tensor, s2: Tensor) -> Tensor:
-        """Angle at the atom between two points of a line."""
-        a = self._near(line)
-        if self.curved:
-            return torch.atan2(
-                a * (s2 - s1).sin(), a**2 * s1.cos() * s2.cos() + s1.sin() * s2.sin()
-            )
-        return torch.atan2(a * (s2 - s1), a**2 + s1 * s2)
+    def foot(self, line: Tensor) -> Tensor:
+        """Foot of the perpendicular from the atom to a line."""
+        return _foot(self.atom, self._normal(line), self.distance(line), self.curved)
 
-    def _near(self, line: Tensor) -> Tensor:
+    def distance(self, line: Tensor) -> Tensor:
+        """Distance of a line from the atom (its sine on the sphere)."""
         return self.near.gather(1, line[:, None])[:, 0]
 
     def _normal(self, line: Tensor) -> Tensor:
         return torch.stack([n.gather(1, line[:, None])[:, 0] for n in self.normal], -1)
+
+
+def angle(a: Tensor, s1: Tensor, s2: Tensor, curved: bool) -> Tensor:
+    """Angle at the atom between two points of a line, at most half a turn apart."""
+    if curved:
+        cos = a**2 * s1.cos() * s2.cos() + s1.sin() * s2.sin()
+        return torch.atan2((a * (s2 - s1).sin()).clamp_min(0), cos)
+    return torch.atan2(a * (s2 - s1), a**2 + s1 * s2)
 
 
 def _gather(
@@ -278,8 +280,8 @@ def _gather(
 
 def _through(normal: Tensor, middle: Tensor) -> Tensor:
     """Make a great circle pass exactly between its two atoms, whatever their norms' rounding."""
-    size = (middle**2).sum(-1, keepdim=True)
-    return normal - (normal * middle).sum(-1, keepdim=True) / size.clamp_min(1e-20) * middle
+    size = (middle**2).sum(-1, keepdim=True).clamp_min(1.0)  # antipodes need no help
+    return normal - (normal * middle).sum(-1, keepdim=True) / size * middle
 
 
 def _finite(to_side: Tensor, points: Tensor) -> Tensor:
@@ -293,7 +295,9 @@ def _foot(z: Tensor, normal: Tensor, a: Tensor, curved: bool) -> Tensor:
     """Foot of the perpendicular from the atom to a line."""
     if not curved:
         return a[:, None] * normal
-    foot = z - (z * normal).sum(-1, keepdim=True) * normal
+    foot = z
+    for _ in range(2):  # the second time mends the rounding of the first
+        foot = foot - (foot * normal).sum(-1, keepdim=True) * normal
     norm = torch.linalg.vector_norm(foot, dim=-1, keepdim=True)
     any_foot = Sphere().frame(normal)[0]  # the atom is the line's pole: all its points are as near
     return torch.where(norm > 1e-12, foot / norm.clamp_min(1e-300), any_foot)

@@ -10,6 +10,7 @@ from __future__ import annotations
 __all__ = ["sample_polytopes"]
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -19,9 +20,10 @@ from torch import Tensor
 from .kernels import Kernel, Uniform
 from .spaces import Box
 
-WIDE_ROUNDS = 8
-TIGHT_ROUNDS = 2000
-TRIES = 64  # draws a point and round in a tight box
+WIDE_ROUNDS = 16  # in the domain
+TIGHT_ROUNDS = 2000  # in a fitted box
+TRIES = 64  # draws a sample and round
+WORK = 2**22  # distances held at once
 
 
 def sample_polytopes(
@@ -33,31 +35,27 @@ def sample_polytopes(
     generator: torch.Generator | None,
 ) -> Tensor:
     """One point in each of the cells around `points[row, atom]`, `(C, d)`; `kernel.h` is `(C,)`."""
-    z, out = points[row, atom], torch.empty_like(points[row, atom])
-    low, high = space.bounds(z)
+    z = points[row, atom]
+    out = torch.empty_like(z)
     todo = torch.arange(len(row), device=row.device)
-    for _ in range(WIDE_ROUNDS):
-        h = kernel.h[todo, None]
-        y = z[todo] + _draw(low - z[todo], high - z[todo], kernel.at(h), generator)
-        inside = _nearest(points[row[todo]], y) == atom[todo]
-        out[todo[inside]] = y[inside]
-        todo = todo[~inside]
-        if not len(todo):
-            return out
-    cells, which = torch.unique(torch.stack([row[todo], atom[todo]], 1), dim=0, return_inverse=True)
-    boxes = [_tight_box(points[r], int(k), space) for r, k in cells.tolist()]
-    frame, low, high = (torch.stack(part)[which] for part in zip(*boxes, strict=True))
-    for _ in range(TIGHT_ROUNDS):
-        h = kernel.h[todo, None, None]
-        shape = (len(todo), TRIES, z.shape[-1])
-        step = _draw(
-            low[:, None].expand(shape), high[:, None].expand(shape), kernel.at(h), generator
-        )
-        y = z[todo, None] + torch.matmul(step, frame)
-        inside = (_nearest(points[row[todo], None], y) == atom[todo, None]) & space.contains(y)
-        done, first = inside.any(1), inside.to(torch.uint8).argmax(1)
-        out[todo[done]] = y[done, first[done]]
-        todo, frame, low, high = todo[~done], frame[~done], low[~done], high[~done]
+    boxes = _domain(z, space)
+    for attempt in range(WIDE_ROUNDS + TIGHT_ROUNDS):
+        if attempt == WIDE_ROUNDS:
+            boxes = _fitted(points, row[todo], atom[todo], space)
+        tries = TRIES if attempt else 1  # the first draw often does
+        size = max(1, WORK // (tries * points.shape[1]))
+        found = torch.zeros_like(todo, dtype=torch.bool)
+        for start in range(0, len(todo), size):
+            part = slice(start, start + size)
+            here = todo[part]
+            step = boxes[part].draw(kernel.at(kernel.h[here, None, None]), tries, generator)
+            y = z[here, None] + step
+            distance = ((points[row[here], None] - y[..., None, :]) ** 2).sum(-1)
+            inside = (distance.argmin(-1) == atom[here, None]) & space.contains(y)
+            hit = inside.any(1)
+            out[here[hit]] = y[hit, inside.to(torch.uint8).argmax(1)[hit]]
+            found[part] = hit
+        todo, boxes = todo[~found], boxes[~found]
         if not len(todo):
             return out
     raise RuntimeError(
@@ -66,24 +64,45 @@ def sample_polytopes(
     )
 
 
-def _draw(low: Tensor, high: Tensor, kernel: Kernel, generator: torch.Generator | None) -> Tensor:
-    """Coordinates around 0, each cut to its interval `low <= 0 <= high`."""
-    u = torch.rand(low.shape, dtype=low.dtype, device=low.device, generator=generator)
-    if isinstance(kernel, Uniform):
-        return low + u * (high - low)
-    scale = kernel.h * math.sqrt(2)
-    below, above = torch.erf(low / scale), torch.erf(high / scale)
-    y = torch.erfinv(below + u * (above - below)) * scale
-    return torch.minimum(torch.maximum(y, low), high)
+@dataclass
+class _Boxes:
+    """Boxes around `C` atoms: `low <= step @ frame.T <= high`, with `low <= 0 <= high`."""
+
+    frame: Tensor  # (C, d, d), rows are axes
+    low: Tensor  # (C, d)
+    high: Tensor  # (C, d)
+
+    def __getitem__(self, index: Tensor | slice) -> _Boxes:
+        return _Boxes(self.frame[index], self.low[index], self.high[index])
+
+    def draw(self, kernel: Kernel, tries: int, generator: torch.Generator | None) -> Tensor:
+        """Steps from the atoms, `(C, tries, d)`, from the kernel cut to the boxes."""
+        low, high = self.low[:, None], self.high[:, None]
+        shape = (len(low), tries, low.shape[-1])
+        u = torch.rand(shape, dtype=low.dtype, device=low.device, generator=generator)
+        if isinstance(kernel, Uniform):
+            return torch.matmul(low + u * (high - low), self.frame)
+        scale = kernel.h * math.sqrt(2)
+        below, above = torch.erf(low / scale), torch.erf(high / scale)
+        step = torch.erfinv(below + u * (above - below)) * scale
+        return torch.matmul(torch.minimum(torch.maximum(step, low), high), self.frame)
 
 
-def _nearest(points: Tensor, y: Tensor) -> Tensor:
-    """Index of the atom `(*, K, d)` nearest to each `y` `(*, d)`."""
-    return ((points - y[..., None, :]) ** 2).sum(-1).argmin(-1)
+def _domain(z: Tensor, space: Box) -> _Boxes:
+    low, high = (side - z for side in space.bounds(z))
+    axes = torch.eye(z.shape[-1], dtype=z.dtype, device=z.device)
+    return _Boxes(axes.expand(len(z), -1, -1), low, high)
 
 
-def _tight_box(points: Tensor, atom: int, space: Box) -> tuple[Tensor, Tensor, Tensor]:
-    """A frame `(d, d)` (rows are axes) and the cell's extent along it, relative to its atom."""
+def _fitted(points: Tensor, row: Tensor, atom: Tensor, space: Box) -> _Boxes:
+    """Boxes that fit cells tightly; each distinct cell is fitted once."""
+    cells, which = torch.unique(torch.stack([row, atom], 1), dim=0, return_inverse=True)
+    parts = [_fit(points[r], k, space) for r, k in cells.tolist()]
+    return _Boxes(*(torch.stack(part)[which] for part in zip(*parts, strict=True)))
+
+
+def _fit(points: Tensor, atom: int, space: Box) -> tuple[Tensor, Tensor, Tensor]:
+    """A frame `(d, d)` and the extent of a cell along it, relative to its atom, `(d,)` each."""
     z = points[atom]
     apart = points - z
     distance = torch.linalg.vector_norm(apart, dim=-1)
@@ -93,26 +112,29 @@ def _tight_box(points: Tensor, atom: int, space: Box) -> tuple[Tensor, Tensor, T
     normal = torch.cat([apart[other] / distance[other, None], normals[keep]]).cpu().numpy()
     offset = torch.cat([distance[other] / 2, to_side[keep]]).cpu().numpy()
     unit = offset[offset > 0].min()  # the solver's tolerance is absolute: let the cell have size 1
-    corners = [_extreme(normal, offset / unit, axis) for axis in np.vstack([normal, -normal])]
-    bounded = [corner for corner in corners if corner is not None]
-    axes = np.linalg.svd(np.array(bounded))[2] if bounded else np.eye(len(z))
-    low, high = [], []
-    for axis in axes:
-        extent = []
-        for sign in (-1.0, 1.0):
-            corner = _extreme(normal, offset / unit, sign * axis)
-            extent.append(math.inf if corner is None else float(corner @ axis * sign))
-        low.append(-unit * (extent[0] * (1 + 1e-6) + 1e-6))
-        high.append(unit * (extent[1] * (1 + 1e-6) + 1e-6))
+    axes = _axes(normal, offset / unit)
+    low, high = (
+        [sign * unit * _extent(normal, offset / unit, sign * axis) for axis in axes]
+        for sign in (-1.0, 1.0)
+    )
     frame, lowest, highest = (points.new_tensor(np.array(x)) for x in (axes, low, high))
-    return frame, lowest.clamp_max(0), highest.clamp_min(0)
+    return frame, lowest, highest
 
 
-def _extreme(normal: np.ndarray, offset: np.ndarray, axis: np.ndarray) -> np.ndarray | None:
-    """The cell's outermost point along an axis; None if the cell is unbounded that way."""
+def _axes(normal: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    """Principal axes of border points, one along each line's normal and one opposite."""
+    ray = np.concatenate([normal, -normal, np.eye(normal.shape[1])])
+    rate = ray @ normal.T
+    reach = np.where(rate > 0, offset / np.where(rate > 0, rate, 1), np.inf).min(1)
+    border = ray * np.minimum(reach, 1e6)[:, None]
+    return np.asarray(np.linalg.svd(border, full_matrices=True)[2])
+
+
+def _extent(normal: np.ndarray, offset: np.ndarray, axis: np.ndarray) -> float:
+    """How far a cell goes along an axis, with a hair to spare; infinite if it has no end."""
     result = linprog(-axis, A_ub=normal, b_ub=offset, bounds=(None, None), method="highs")
     if result.status == 0:
-        return np.asarray(result.x)
-    if result.status in (2, 3, 4):  # unbounded (or so nearly that the solver cannot tell)
-        return None
+        return max(0.0, float(result.x @ axis)) * (1 + 1e-6) + 1e-6
+    if result.status in (2, 3, 4):  # unbounded, or so nearly that the solver cannot tell
+        return math.inf
     raise RuntimeError(f"linear program failed: {result.message}")

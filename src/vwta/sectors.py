@@ -25,7 +25,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from .kernels import Kernel, Uniform, phi
-from .polygons import Edges
+from .polygons import Edges, angle
 from .spaces import Sphere, unit
 
 NODES = 24
@@ -242,8 +242,9 @@ def _line_moments(edges: Edges, kernel: Kernel) -> tuple[Tensor, Tensor]:
     spread = torch.erf(s2 / h / math.sqrt(2)) - torch.erf(s1 / h / math.sqrt(2))
     m0 = torch.exp(-(a**2) / (2 * h**2)) * spread / (h * math.sqrt(8 * math.pi))
     ends = (s2 - s1) * (s2 + s1) / (2 * h**2)
-    m1 = -torch.exp(-(a**2 + s1**2) / (2 * h**2)) * torch.expm1(-ends) / (2 * math.pi)
-    return m0, m1
+    nearer = torch.minimum(s1**2, s2**2)  # where the kernel is larger: nothing overflows
+    m1 = -torch.exp(-(a**2 + nearer) / (2 * h**2)) * torch.expm1(-ends.abs()) * ends.sign()
+    return m0, m1 / (2 * math.pi)
 
 
 def _border_sphere(edges: Edges, kernel: Kernel, z: Tensor) -> tuple[Tensor, Tensor]:
@@ -321,14 +322,6 @@ def spread(edges: Edges, s: Tensor, curved: bool) -> Tensor:
     if curved:
         return a**2 / (1 + b) + 2 * b * torch.sin(s / 2) ** 2
     return (a**2 + s**2) / 2
-
-
-def angle(a: Tensor, s1: Tensor, s2: Tensor, curved: bool) -> Tensor:
-    """Angle at the atom between two points of a line, at most half a turn apart."""
-    if curved:
-        cos = a**2 * s1.cos() * s2.cos() + s1.sin() * s2.sin()
-        return torch.atan2((a * (s2 - s1).sin()).clamp_min(0), cos)
-    return torch.atan2(a * (s2 - s1), a**2 + s1 * s2)
 
 
 def direction(a: Tensor, s: Tensor, curved: bool) -> tuple[Tensor, Tensor]:

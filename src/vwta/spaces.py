@@ -36,7 +36,7 @@ class Space(ABC):
 
     @abstractmethod
     def contains(self, y: Tensor) -> Tensor:
-        """Whether each of the points `(*, e)` lies in the domain, `(*)`."""
+        """Whether each of the points `(*, e)` lies in the domain, `(*)`; nan is not outside."""
 
     @abstractmethod
     def sides(self, z: Tensor) -> tuple[Tensor, Tensor]:
@@ -105,7 +105,7 @@ class Box(Space):
 
     def contains(self, y: Tensor) -> Tensor:
         low, high = self.bounds(y)
-        return ((low <= y) & (y <= high)).all(-1)
+        return ~((y < low) | (y > high)).any(-1)
 
     def sides(self, z: Tensor) -> tuple[Tensor, Tensor]:
         low, high = self.bounds(z)
