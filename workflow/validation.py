@@ -40,6 +40,11 @@ def contradictions(config: dict) -> list[str]:
         for index, K in enumerate(config["figures"]["nll_against_h"]["K"])
         if K not in study["K"]
     ]
+    lines += _grids(study)
+    tuning = study["evaluation"]["tuning"]
+    if not tuning["high"] > tuning["low"]:
+        where = "synthetic.evaluation.tuning"
+        lines.append(f"{where}.high = {tuning['high']}: must be > low = {tuning['low']}")
     moons = study["constants"]["rotating_moons"]
     for name, box in {"domain": study["domain"], "constants.rotating_moons": moons}.items():
         lines += [
@@ -48,6 +53,19 @@ def contradictions(config: dict) -> list[str]:
             if not high > low
         ]
     return lines
+
+
+def _grids(study: dict) -> Iterator[str]:
+    """What is wrong with the grids of the histograms: they need one, and only one, for each K."""
+    sizes = [math.prod(grid) for grid in study["grids"]]
+    for index, size in enumerate(sizes):
+        if size in sizes[:index]:
+            grid, other = study["grids"][index], study["grids"][sizes.index(size)]
+            yield f"synthetic.grids[{index}] = {grid}: has {size} bins, as many as {other}"
+    if "hist" in study["models"]:
+        for index, K in enumerate(study["K"]):
+            if K not in sizes:
+                yield f"synthetic.K[{index}] = {K}: hist needs an entry of grids with {K} bins"
 
 
 def load(path: Path) -> object:

@@ -61,6 +61,7 @@ for index, seeds in enumerate(chunks(STUDY["seeds"], STUDY["seeds_per_job"])):
             constants=constants(STUDY),
             training=STUDY["training"],
             protocol=protocol("training"),
+            bins=bins(STUDY),
             device=config["device"],
             unfinished=UNFINISHED,
             code=digest("train_synthetic.py"),
@@ -87,6 +88,7 @@ rule evaluate_synthetic:
     resources:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=30,
+        work=evaluation_work(STUDY),
     params:
         evaluation=STUDY["evaluation"],
         domain=STUDY["domain"],

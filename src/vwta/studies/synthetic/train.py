@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["FreshData", "Settings", "initialise", "train"]
 
 import logging
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -39,6 +40,8 @@ class Settings:
         kept_by: what the kept weights minimise on the validation rows: the loss, or the distance
             to the winner alone.
         epoch_data: whether all epochs see the same rows, or each draws fresh ones.
+        bins: `grid`, `low` and `high` of a :class:`~vwta.networks.HistogramNetwork`; None for
+            other models.
     """
 
     epochs: int
@@ -49,6 +52,7 @@ class Settings:
     score_reduction: Literal["sum", "mean"]
     kept_by: Literal["loss", "distance"]
     epoch_data: Literal["fixed", "fresh"]
+    bins: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -139,12 +143,27 @@ def initialise(specification: Mapping[str, Any], seed: int) -> torch.nn.Module:
 
 def _recipe(model: str, K: int, settings: Settings) -> tuple[dict[str, Any], Objective, Objective]:
     """How to build a model's network, its loss, and the criterion of the kept weights."""
-    shape = {"inputs": 1, "outputs": 2, "widths": settings.widths, "bounded": True}
-    if model == "wta":
-        loss = partial(losses.wta, beta=settings.beta, score_reduction=settings.score_reduction)
-        criterion = losses.winner_distance if settings.kept_by == "distance" else loss
-        return {"kind": "wta", "hypotheses": K, **shape}, loss, criterion
-    raise ValueError(f"unknown model {model!r}: expected wta")
+    trunk = {"kind": model, "inputs": 1, "widths": settings.widths}
+    points = {"outputs": 2, "bounded": True}
+    reduction = settings.score_reduction
+    match model:
+        case "wta":
+            wta = partial(losses.wta, beta=settings.beta, score_reduction=reduction)
+            criterion = losses.winner_distance if settings.kept_by == "distance" else wta
+            return {**trunk, **points, "hypotheses": K}, wta, criterion
+        case "hist":
+            scoring = partial(losses.scoring, score_reduction=reduction)
+            return {**trunk, **_bins(settings, K)}, scoring, scoring
+        case "mdn":
+            return {**trunk, **points, "components": K}, losses.mixture, losses.mixture
+    raise ValueError(f"unknown model {model!r}: expected wta, hist or mdn")
+
+
+def _bins(settings: Settings, K: int) -> dict[str, Any]:
+    bins = settings.bins or {}
+    if math.prod(bins.get("grid", [])) != K:
+        raise ValueError(f"bins {settings.bins}: a histogram with K={K} needs a grid of {K} bins")
+    return bins
 
 
 def _data(law: Problem, sets: Mapping[str, Tensor], settings: Settings, seed: int) -> Data:
