@@ -4,9 +4,10 @@ import math
 
 import pytest
 import torch
+from torch.distributions import Categorical, Independent, MixtureSameFamily, Normal
 
-from vwta.losses import winner_distance, wta
-from vwta.networks import Hypotheses
+from vwta.losses import mixture, scoring, winner_distance, wta
+from vwta.networks import Components, Hypotheses, bin_centres
 
 
 def draw(batch: int, K: int, d: int) -> tuple[Hypotheses, torch.Tensor]:
@@ -54,3 +55,42 @@ def test_distance_is_the_loss_without_scores() -> None:
     hypotheses, y = draw(6, 5, 2)
     alone = wta(hypotheses, y, beta=0.0, score_reduction="sum")
     assert torch.allclose(winner_distance(hypotheses, y), alone)
+
+
+def test_scoring_is_the_printed_formula() -> None:
+    """The target's bin comes from its coordinates, not from a distance."""
+    hypotheses, y = draw(40, 20, 2)
+    y = y.tanh()
+    points = bin_centres([5, 4], [-1.0, -1.0], [1.0, 1.0]).expand(40, 20, 2)
+    total = 0.0
+    for logits, (u, v) in zip(hypotheses.logits.tolist(), y.tolist(), strict=True):
+        column = 4 * int((u + 1) / 2 * 5) + int((v + 1) / 2 * 4)
+        scores = [1 / (1 + math.exp(-logit)) for logit in logits]
+        total -= math.log(scores[column])
+        total -= sum(math.log(1 - score) for k, score in enumerate(scores) if k != column)
+    binned = Hypotheses(points, hypotheses.logits)
+    assert scoring(binned, y, "sum").item() == pytest.approx(total / 40)
+    assert scoring(binned, y, "mean").item() == pytest.approx(total / 40 / 20)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_mixture_against_torch(d: int) -> None:
+    (points, logits), y = draw(50, 4, d)
+    log_variances = points.detach()[..., 0] - 1
+    law = MixtureSameFamily(
+        Categorical(logits=logits),
+        Independent(Normal(points, (log_variances / 2).exp().unsqueeze(-1)), 1),
+    )
+    loss = mixture(Components(points, logits, log_variances), y)
+    assert loss.item() == pytest.approx(-law.log_prob(y).mean().item())
+
+
+def test_mixture_stays_finite_far_away() -> None:
+    """No density here is a float, but their logarithms are."""
+    log_variances = torch.tensor([[-12.0, -10.0]], requires_grad=True)
+    logits = torch.tensor([[200.0, -200.0]], requires_grad=True)
+    loss = mixture(Components(torch.zeros(1, 2, 2), logits, log_variances), torch.ones(1, 2))
+    loss.backward()
+    assert loss.item() == pytest.approx(math.exp(10) + math.log(2 * math.pi) - 10 + 400)
+    assert torch.isfinite(logits.grad).all()
+    assert torch.isfinite(log_variances.grad).all()

@@ -36,8 +36,9 @@ def contradictions(config: dict) -> list[str]:
     """What is wrong between the keys of a configuration that follows its schema."""
     study = config["synthetic"]
     lines = [
-        f"figures.nll_against_h.K[{index}] = {K}: must be in synthetic.K = {study['K']}"
-        for index, K in enumerate(config["figures"]["nll_against_h"]["K"])
+        f"figures.{name}.K[{index}] = {K}: must be in synthetic.K = {study['K']}"
+        for name, figure in config["figures"].items()
+        for index, K in enumerate(figure.get("K", []))
         if K not in study["K"]
     ]
     lines += _grids(study)

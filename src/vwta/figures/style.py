@@ -40,6 +40,8 @@ METHODS = {
     "tk_hist": Look("TK-Hist", "#009E73", "^"),
     "unif_hist": Look("Unif. Hist", "#7FC8A9", "<", "--"),
     "mdn": Look("MDN", "#CC79A7", "P"),
+    "wta": Look("WTA", "#0072B2", "o"),
+    "hist": Look("Hist", "#009E73", "^"),
     "m_vmf": Look("M-vMF", "#CC79A7", "P"),
     "truth": Look("True law", "#000000", "", ":"),
 }
