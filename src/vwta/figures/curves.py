@@ -6,16 +6,19 @@ __all__ = ["training_curves"]
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from vwta.figures.style import COLUMN, METHODS, TITLES, save, style
 from vwta.storage import read_table
 
 LOSSES = {"training": "-", "validation": "--"}
+KEPT: dict[str, Any] = {"marker": "D", "color": "black", "mfc": "white", "ms": 3.5}
 
 
 def training_curves(
@@ -49,7 +52,7 @@ def training_curves(
             axis.set_title(TITLES[dataset])
         for axis in axes[-1]:
             axis.set_xlabel("epoch")
-        _legend(axes[0, -1])
+        figure.legend(handles=_legend(), loc="outside lower center", ncols=3)
         save(figure, paths)
 
 
@@ -60,7 +63,7 @@ def _panel(axis: Axes, rows: pd.DataFrame, color: str) -> None:
         axis.plot(mean.index, mean, line, color=color if name == "training" else "black", lw=1)
         axis.fill_between(mean.index, low, high, color=color, alpha=0.2, lw=0)
     kept = rows[rows["kept"]]
-    axis.plot(kept["epoch"], kept["validation"], "D", color="black", mfc="white", ms=3.5)
+    axis.plot(kept["epoch"], kept["validation"], ls="", **KEPT)
     axis.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     _leave_out_the_start(axis, rows)
 
@@ -75,8 +78,7 @@ def _leave_out_the_start(axis: Axes, rows: pd.DataFrame) -> None:
         axis.set_ylim(low - margin, high + margin)
 
 
-def _legend(axis: Axes) -> None:
-    for name, line in LOSSES.items():
-        axis.plot([], [], line, color="0.3" if name == "training" else "black", label=name)
-    axis.plot([], [], "D", color="black", mfc="white", ms=3.5, label="kept weights")
-    axis.legend()
+def _legend() -> list[Line2D]:
+    colors = {"training": "0.5", "validation": "black"}
+    lines = [Line2D([], [], ls=ls, color=colors[name], label=name) for name, ls in LOSSES.items()]
+    return [*lines, Line2D([], [], ls="", label="kept weights", **KEPT)]

@@ -6,6 +6,7 @@ __all__ = ["nll_against_h"]
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -32,7 +33,8 @@ def nll_against_h(
     """Draws the NLL against the bandwidth h, one panel for each problem.
 
     Curves are means over the seeds, bands one standard deviation. Methods without a bandwidth are
-    horizontal lines. Where an NLL is far above all others, the panel ends below it.
+    horizontal lines. Panels are scaled to the right ends of the curves: what lies higher at small
+    bandwidths is left out.
 
     Arguments:
         metrics: table of metrics.
@@ -43,7 +45,7 @@ def nll_against_h(
     """
     table = read_table(metrics)
     rows = table[(table["protocol"] == protocol) & (table["metric"] == "nll") & ~table["tuned"]]
-    rows = rows[rows["K"].isna() | (rows["K"] == K)]
+    rows = rows[rows["method"].isin(SWEEP) & (rows["K"].isna() | (rows["K"] == K))]
     with style():
         size = (max(1.4 * COLUMN, 0.62 * COLUMN * len(datasets)), 0.85 * COLUMN)
         figure, axes = plt.subplots(1, len(datasets), figsize=size, squeeze=False)
@@ -58,14 +60,15 @@ def nll_against_h(
 
 def _panel(axis: Axes, rows: pd.DataFrame) -> None:
     ticks = sorted(rows["h"].dropna().unique())
-    for method in SWEEP:
+    for order, method in enumerate(SWEEP):
         look, mine = METHODS[method], rows[rows["method"] == method]
         if mine.empty:
             continue
         seeds = mine.groupby("h", dropna=False)["value"].agg(["mean", "std"]).fillna(0.0)
         low, high = seeds["mean"] - seeds["std"], seeds["mean"] + seeds["std"]
-        line = {"color": look.color, "ls": look.line, "label": look.label}
-        band = {"color": look.color, "alpha": 0.2, "lw": 0}
+        line: dict[str, Any] = {"color": look.color, "ls": look.line, "label": look.label}
+        line["zorder"] = 3 - 0.1 * order  # the first is on top
+        band: dict[str, Any] = {"color": look.color, "alpha": 0.2, "lw": 0}
         if mine["h"].isna().all():
             axis.axhline(seeds["mean"].item(), **line)
             axis.axhspan(low.item(), high.item(), **band)
@@ -75,7 +78,10 @@ def _panel(axis: Axes, rows: pd.DataFrame) -> None:
     axis.set_xscale("log")
     axis.set_xticks(ticks, _labels(ticks))
     axis.xaxis.set_minor_locator(NullLocator())
-    axis.margins(y=0.08)
+    ends = rows[rows["h"].isna() | (rows["h"] == ticks[-1])]
+    lowest = rows["value"].min()
+    room = ends["value"].max() - lowest
+    axis.set_ylim(lowest - 0.1 * room, lowest + 1.2 * room)
     axis.set_xlabel("bandwidth $h$")
 
 
