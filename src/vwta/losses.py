@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-__all__ = ["mixture", "scoring", "winner_distance", "wta"]
+__all__ = [
+    "annealed",
+    "mixture",
+    "relaxed",
+    "scoring",
+    "temperature",
+    "top",
+    "winner_distance",
+    "wta",
+]
 
 import math
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -14,9 +24,17 @@ from torch.nn.functional import softplus
 from .networks import Components, Hypotheses
 
 Reduction = Literal["sum", "mean"]
+Sharing = Callable[[Tensor], Tensor]
+"""Shares `(*, K)` of the hypotheses in a target, given their squared distances to it `(*, K)`."""
 
 
-def wta(hypotheses: Hypotheses, y: Tensor, beta: float, score_reduction: Reduction) -> Tensor:
+def wta(
+    hypotheses: Hypotheses,
+    y: Tensor,
+    beta: float,
+    score_reduction: Reduction,
+    sharing: Sharing | None = None,
+) -> Tensor:
     r"""Winner-takes-all loss with scores, averaged over the batch.
 
     .. math:: \min_k \|z_k - y\|^2 + \beta \sum_k \mathrm{BCE}(1[k \text{ wins}], \gamma_k)
@@ -26,10 +44,71 @@ def wta(hypotheses: Hypotheses, y: Tensor, beta: float, score_reduction: Reducti
         y: targets, with shape `(*, d)`.
         beta: weight of the scores.
         score_reduction: see :func:`scoring`.
+        sharing: how hypotheses share a target, so that those that never win move as well: the first
+            term is then :math:`\sum_k q_k \|z_k - y\|^2`, where no gradient passes through the
+            shares :math:`q_k`. One of :func:`relaxed`, :func:`top` and :func:`annealed`, with its
+            parameter bound; None for the winner alone. Scores learn who wins in any case.
     """
-    winner, distance = _winner(hypotheses.points, y)
+    if sharing is None:
+        winner, distance = _winner(hypotheses.points, y)
+    else:
+        squares = (hypotheses.points - y.unsqueeze(-2)).square().sum(-1)
+        winner = squares.argmin(-1)
+        distance = (sharing(squares.detach()) * squares).sum(-1)
     cross_entropy = _cross_entropy(hypotheses.logits, winner, score_reduction)
     return torch.mean(distance + beta * cross_entropy)
+
+
+def relaxed(squares: Tensor, epsilon: float) -> Tensor:
+    r"""Shares :math:`1 - \epsilon` for the winner, :math:`\epsilon / (K - 1)` for each other.
+
+    Arguments:
+        squares: squared distances, with shape `(*, K)`, where K > 1.
+        epsilon: what the others have together.
+    """
+    others = epsilon / (squares.shape[-1] - 1)
+    shares = torch.full_like(squares, others)
+    return shares.scatter(-1, squares.argmin(-1, keepdim=True), 1 - epsilon)
+
+
+def top(squares: Tensor, n: int) -> Tensor:
+    r"""Equal shares :math:`1 / n` for the n nearest.
+
+    Arguments:
+        squares: squared distances, with shape `(*, K)`.
+        n: how many share, at most K.
+    """
+    nearest = squares.topk(n, dim=-1, largest=False).indices
+    return torch.zeros_like(squares).scatter(-1, nearest, 1 / n)
+
+
+def annealed(squares: Tensor, temperature: float) -> Tensor:
+    r"""Shares :math:`q_k \propto \exp(-\|z_k - y\|^2 / T)`: the winner alone as T goes to 0.
+
+    Arguments:
+        squares: squared distances, with shape `(*, K)`.
+        temperature: T, positive, or 0 for its limit.
+    """
+    if temperature == 0:
+        return top(squares, 1)
+    return (-squares / temperature).softmax(-1)
+
+
+def temperature(epoch: int, initial: float, decay: float, lowest: float) -> float:
+    r"""Temperature :math:`T_0 \alpha^e` of an epoch, which is 0 once it falls below a bound.
+
+    Arguments:
+        epoch: index e of the epoch, from 0.
+        initial: :math:`T_0`.
+        decay: :math:`\alpha`, below 1.
+        lowest: the bound.
+
+    Example:
+        >>> [temperature(epoch, 0.5, 0.5, 0.1) for epoch in range(4)]
+        [0.5, 0.25, 0.125, 0.0]
+    """
+    value = initial * decay**epoch
+    return value if value >= lowest else 0.0
 
 
 def scoring(hypotheses: Hypotheses, y: Tensor, score_reduction: Reduction) -> Tensor:
