@@ -57,7 +57,18 @@ def test_tiers_are_valid(validation: ModuleType, tier: str) -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "config/protocols").glob("*.yaml")), ids=str)
 def test_protocols_are_valid(validation: ModuleType, path: Path) -> None:
-    assert validation.problems(validation.load(path), "protocol.schema.yaml") == []
+    switches = validation.load(path)
+    assert validation.problems(switches, "protocol.schema.yaml") == []
+    assert validation.protocol_contradictions(switches) == []
+
+
+@pytest.mark.parametrize("sharing", [{"kind": "top"}, {"kind": "relaxed", "epsilon": 0.1, "n": 3}])
+def test_wrong_sharing_is_explained(validation: ModuleType, sharing: dict[str, Any]) -> None:
+    switches = read("config/protocols/paper.yaml")
+    switches["training"]["sharing"] = sharing
+    assert validation.problems(switches, "protocol.schema.yaml") == []
+    (line,) = validation.protocol_contradictions(switches)
+    assert f"the keys of kind {sharing['kind']} are kind, " in line
 
 
 def test_lists_replace_and_sections_merge() -> None:

@@ -59,6 +59,8 @@ def networks(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
         "score_reduction": "sum",
         "kept_by": "loss",
         "epoch_data": "fixed",
+        "sharing": {"kind": "winner"},
+        "start": "default",
     }
     for kind in NETWORKS:
         train(
@@ -190,7 +192,8 @@ def test_curves_are_gathered(networks: dict[str, Path], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bins", [None, {**BINS, "grid": [3, 3]}])
 def test_wrong_grid_is_named(data: Path, tmp_path: Path, bins: Any) -> None:
-    settings = Training(1, 64, 1e-2, [16], 1.0, "sum", "loss", "fixed", bins)
+    winner = {"kind": "winner"}
+    settings = Training(1, 64, 1e-2, [16], 1.0, "sum", "loss", "fixed", winner, "default", bins)
     outputs = {0: tmp_path / "x.safetensors"}
     with pytest.raises(ValueError, match="K=6 needs a grid of 6 bins"):
         train("single_gaussian", {}, "hist", 6, data, outputs, settings, tmp_path, "cpu", "code")

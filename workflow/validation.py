@@ -12,9 +12,15 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
-__all__ = ["contradictions", "load", "problems"]
+__all__ = ["contradictions", "load", "problems", "protocol_contradictions"]
 
 SCHEMAS = Path(__file__).resolve().parent / "schemas"
+SHARING = {
+    "winner": [],
+    "relaxed": ["epsilon"],
+    "top": ["n"],
+    "annealed": ["initial", "decay", "lowest"],
+}
 KINDS = {
     "object": "a section with keys",
     "array": "a list",
@@ -54,6 +60,17 @@ def contradictions(config: dict) -> list[str]:
             if not high > low
         ]
     return lines
+
+
+def protocol_contradictions(protocol: dict) -> list[str]:
+    """What is wrong between the keys of a protocol that follows its schema."""
+    sharing = protocol["training"]["sharing"]
+    kind, given = sharing["kind"], sharing.keys() - {"kind"}
+    wanted = SHARING[kind]
+    if given == set(wanted):
+        return []
+    keys = ", ".join(["kind", *wanted])
+    return [f"training.sharing = {sharing}: the keys of kind {kind} are {keys}"]
 
 
 def _grids(study: dict) -> Iterator[str]:

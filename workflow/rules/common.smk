@@ -24,7 +24,8 @@ def read_protocol(name):
     path = Path(workflow.basedir, "config", "protocols", f"{name}.yaml")
     switches = validation.load(path)
     check(
-        validation.problems(switches, "protocol.schema.yaml"),
+        validation.problems(switches, "protocol.schema.yaml")
+        or validation.protocol_contradictions(switches),
         f"The protocol {path.name}",
     )
     return switches
