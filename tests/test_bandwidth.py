@@ -4,9 +4,13 @@ import math
 from collections.abc import Callable
 
 import pytest
+import torch
 from scipy import optimize
 
-from vwta.bandwidth import golden_section
+from vwta.bandwidth import golden_section, tune
+from vwta.distributions import KernelMixture, VoronoiMixture
+from vwta.kernels import Gaussian
+from vwta.spaces import Box
 
 FUNCTIONS = {
     "parabola": lambda h: (h - 0.7) ** 2,
@@ -57,3 +61,44 @@ def test_nan_is_avoided() -> None:
 def test_bad_arguments_are_named(low: float, high: float, tolerance: float, named: str) -> None:
     with pytest.raises(ValueError, match=named):
         golden_section(lambda h: h, low, high, tolerance)
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_tuned_bandwidth_against_a_fine_grid(cut: bool) -> None:
+    source = torch.Generator().manual_seed(0)
+    points = 1.8 * torch.rand(500, 9, 2, generator=source, dtype=torch.float64) - 0.9
+    masses = torch.rand(500, 9, generator=source, dtype=torch.float64).softmax(-1)
+    kernel, square = Gaussian(1.0), Box(-1.0, 1.0)
+    law = (
+        VoronoiMixture(points, masses, kernel, square)
+        if cut
+        else KernelMixture(points, masses, kernel)
+    )
+    y = law.with_bandwidth(0.13).sample((), generator=source).clamp(-1, 1)
+    found = tune(law, y, 0.01, 2.0, 0.005)
+    grid = [0.01 * 200 ** (i / 200) for i in range(201)]
+    values = [-law.with_bandwidth(h).log_prob(y).mean().item() for h in grid]
+    best = min(values)
+    assert math.log(found.at) == pytest.approx(math.log(grid[values.index(best)]), abs=0.03)
+    assert found.value <= best + 1e-5
+    assert found.evaluations <= 17
+    assert found.at == pytest.approx(0.13, rel=0.1)
+
+
+def test_cells_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from vwta import cells
+
+    calls = []
+    walk = cells.walk
+    monkeypatch.setattr(cells, "walk", lambda *args: calls.append(len(args[1])) or walk(*args))
+    points = torch.rand(5, 9, 2, dtype=torch.float64) - 0.5
+    law = VoronoiMixture(points, torch.full((5, 9), 1 / 9), Gaussian(1.0), Box(-1.0, 1.0))
+    tune(law, torch.zeros(5, 2, dtype=torch.float64), 0.01, 2.0, 0.01)
+    assert sum(calls) == 5
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (2.0, 1.0), (-1.0, 1.0)])
+def test_bad_bandwidths_are_named(low: float, high: float) -> None:
+    law = KernelMixture(torch.zeros(2, 1, 1), torch.ones(2, 1), Gaussian(1.0))
+    with pytest.raises(ValueError, match=f"from {low} to {high}"):
+        tune(law, torch.zeros(2, 1), low, high, 0.1)

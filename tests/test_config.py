@@ -15,6 +15,7 @@ from snakemake.utils import update_config
 from vwta.data.synthetic import PROBLEMS
 from vwta.figures.style import TITLES
 from vwta.networks import NETWORKS
+from vwta.studies.synthetic.estimators import SWEPT
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMAS = ROOT / "workflow/schemas"
@@ -56,7 +57,18 @@ def test_tiers_are_valid(validation: ModuleType, tier: str) -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "config/protocols").glob("*.yaml")), ids=str)
 def test_protocols_are_valid(validation: ModuleType, path: Path) -> None:
-    assert validation.problems(validation.load(path), "protocol.schema.yaml") == []
+    switches = validation.load(path)
+    assert validation.problems(switches, "protocol.schema.yaml") == []
+    assert validation.protocol_contradictions(switches) == []
+
+
+@pytest.mark.parametrize("sharing", [{"kind": "top"}, {"kind": "relaxed", "epsilon": 0.1, "n": 3}])
+def test_wrong_sharing_is_explained(validation: ModuleType, sharing: dict[str, Any]) -> None:
+    switches = read("config/protocols/paper.yaml")
+    switches["training"]["sharing"] = sharing
+    assert validation.problems(switches, "protocol.schema.yaml") == []
+    (line,) = validation.protocol_contradictions(switches)
+    assert f"the keys of kind {sharing['kind']} are kind, " in line
 
 
 def test_lists_replace_and_sections_merge() -> None:
@@ -135,6 +147,29 @@ BAD = {
         {"synthetic": {"domain": {"low": [-1.0, 2.0]}}},
         "synthetic.domain.high[1] = 1.0: must be > low[1] = 2.0",
     ),
+    "histogram without a grid": (
+        {"synthetic": {"grids": [[3, 3], [4, 4], [5, 5], [7, 7], [10, 10]]}},
+        "synthetic.K[2] = 20: hist needs an entry of grids with 20 bins",
+    ),
+    "two grids for a K": (
+        {
+            "synthetic": {"K": [20, 16], "grids": [[5, 4], [4, 4], [4, 5]]},
+            "figures": {name: {"K": [16]} for name in ("nll_against_h", "training_curves")},
+        },
+        "synthetic.grids[2] = [4, 5]: has 20 bins, as many as [5, 4]",
+    ),
+    "grid of three": (
+        {"synthetic": {"grids": [[3, 3, 3]]}},
+        "synthetic.grids[0] = [3, 3, 3]: must be a list of 2 entries",
+    ),
+    "method without bandwidth": (
+        {"synthetic": {"evaluation": {"tuning": {"methods": ["unif_hist"]}}}},
+        "synthetic.evaluation.tuning.methods[0] = 'unif_hist': must be one of v_wta, k_wta,",
+    ),
+    "empty interval": (
+        {"synthetic": {"evaluation": {"tuning": {"low": 3.0}}}},
+        "synthetic.evaluation.tuning.high = 2.0: must be > low = 3.0",
+    ),
     "figure of an untrained K": (
         {"figures": {"nll_against_h": {"K": [11]}}},
         "figures.nll_against_h.K[0] = 11: must be in synthetic.K = [9, ",
@@ -185,6 +220,8 @@ def test_schema_and_code_know_the_same_names() -> None:
     study = read("workflow/schemas/config.schema.yaml")["properties"]["synthetic"]["properties"]
     assert set(study["datasets"]["items"]["enum"]) == set(PROBLEMS)
     assert set(study["models"]["items"]["enum"]) == set(NETWORKS)
+    tuning = study["evaluation"]["properties"]["tuning"]["properties"]
+    assert set(tuning["methods"]["items"]["enum"]) == set(SWEPT)
     files = {path.stem for path in (ROOT / "config/protocols").glob("*.yaml")}
     assert set(study["protocols"]["items"]["enum"]) == files
     assert all(TITLES[name] == law.title for name, law in PROBLEMS.items())

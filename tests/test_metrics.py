@@ -47,6 +47,7 @@ def test_table_has_all_columns() -> None:
     assert table["K"].tolist() == [9, 9]
     assert table["h"].isna().tolist() == [False, True]
     assert table["split"].isna().all()
+    assert table["tuned"].tolist() == [False, False]
 
 
 def test_empty_table_has_columns() -> None:

@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from vwta.losses import winner_distance, wta
 from vwta.signals import Interrupted, Interruption
 from vwta.storage import read_tensors
 from vwta.studies.synthetic.generate import generate
-from vwta.studies.synthetic.train import FreshData, Settings, initialise, train
+from vwta.studies.synthetic.train import Annealing, FreshData, Settings, initialise, train
 from vwta.training import Fit, FixedData, Schedule, fit
 
 SPECIFICATION = {
@@ -38,7 +39,14 @@ SETTINGS = Settings(
     score_reduction="sum",
     kept_by="loss",
     epoch_data="fixed",
+    sharing={"kind": "winner"},
+    start="default",
 )
+SHARINGS: list[dict[str, Any]] = [
+    {"kind": "relaxed", "epsilon": 0.1},
+    {"kind": "top", "n": 2},
+    {"kind": "annealed", "initial": 0.5, "decay": 0.5, "lowest": 0.2},
+]
 
 
 def rows(n: int, seed: int) -> tuple[Tensor, Tensor]:
@@ -52,11 +60,12 @@ DATA = FixedData(rows(300, 0), rows(100, 1))  # 5 batches, the last of them shor
 def run(
     seed: int = 0,
     checkpoint: Path | None = None,
-    loss: Callable[[Any, Tensor], Tensor] = LOSS,
+    loss: Any = LOSS,
     data: training.Data = DATA,
 ) -> Fit:
     network = initialise(SPECIFICATION, seed)
-    return fit(network, loss, loss, data, SCHEDULE, seed, checkpoint=checkpoint)
+    criterion = LOSS if isinstance(loss, Annealing) else loss
+    return fit(network, loss, criterion, data, SCHEDULE, seed, checkpoint=checkpoint)
 
 
 def same(a: Fit, b: Fit) -> bool:
@@ -180,7 +189,9 @@ def data(tmp_path: Path) -> Path:
     return path
 
 
-def train_seeds(data: Path, folder: Path, seeds: list[int]) -> dict[int, Path]:
+def train_seeds(
+    data: Path, folder: Path, seeds: list[int], settings: Settings = SETTINGS
+) -> dict[int, Path]:
     outputs = {seed: folder / f"seed{seed}.safetensors" for seed in seeds}
     train(
         dataset="single_gaussian",
@@ -189,7 +200,7 @@ def train_seeds(data: Path, folder: Path, seeds: list[int]) -> dict[int, Path]:
         K=4,
         data=data,
         outputs=outputs,
-        settings=SETTINGS,
+        settings=settings,
         unfinished=folder / ".unfinished",
         device="cpu",
         code="code",
@@ -207,6 +218,55 @@ def test_seeds_of_a_chunk_are_independent(data: Path, tmp_path: Path) -> None:
     record = facts["provenance"]
     assert {"revision", "code", "data", "packages", "processor", "seed", "seconds"} <= record.keys()
     assert not list((tmp_path / "chunk" / ".unfinished").iterdir())
+
+
+@pytest.mark.parametrize("sharing", SHARINGS, ids=lambda sharing: sharing["kind"])
+def test_sharing_changes_the_training(data: Path, tmp_path: Path, sharing: dict[str, Any]) -> None:
+    plain = train_seeds(data, tmp_path / "plain", [1])
+    shared = train_seeds(data, tmp_path / "shared", [1], replace(SETTINGS, sharing=sharing))
+    curves = [read_tensors(outputs[1])[0]["curve"] for outputs in (plain, shared)]
+    assert (curves[0][:, 0] < curves[1][:, 0]).any()
+    assert not torch.equal(curves[0][:, 2], curves[1][:, 2])
+
+
+def test_annealing_follows_the_epoch_after_an_interruption(tmp_path: Path) -> None:
+    """The temperature comes from the epoch alone, and is 0 in the end."""
+    annealing = Annealing(LOSS, initial=0.5, decay=0.5, lowest=0.2)
+    out, y = initialise(SPECIFICATION, 0)(DATA.train[0]), DATA.train[1]
+    losses = [annealing.at(epoch)(out, y).item() for epoch in range(3)]
+    assert losses[0] > losses[1] > losses[2] == pytest.approx(LOSS(out, y).item())
+    checkpoint, calls = tmp_path / "checkpoint", 0
+
+    def heat(out: Any, y: Tensor) -> Tensor:
+        nonlocal calls
+        calls += 1
+        if calls == 8:
+            signal.raise_signal(signal.SIGTERM)
+        return LOSS(out, y)
+
+    with pytest.raises(Interrupted):
+        run(checkpoint=checkpoint, loss=replace(annealing, plain=_sharing_of(heat)))
+    assert same(run(checkpoint=checkpoint, loss=annealing), run(loss=annealing))
+
+
+def _sharing_of(heat: Callable[[Any, Tensor], Tensor]) -> Callable[..., Tensor]:
+    """The loss with a sharing, after a call of a function that may raise a signal."""
+
+    def loss(out: Any, y: Tensor, sharing: Any) -> Tensor:
+        heat(out, y)
+        return LOSS(out, y, sharing=sharing)
+
+    return loss
+
+
+def test_spread_start_is_where_the_targets_are(data: Path, tmp_path: Path) -> None:
+    settings = replace(SETTINGS, start="spread", learning_rate=1e-9, epochs=1)
+    outputs = train_seeds(data, tmp_path / "spread", [1], settings)
+    weights, _ = read_tensors(outputs[1])
+    starts = weights["network.heads.bias"][:8].tanh().view(4, 2)
+    y = read_tensors(data)[0]["y_train"]
+    assert torch.cdist(starts, y.float()).min(-1).values.max() < 1e-4
+    assert weights["network.heads.weight"][:8].abs().max() < 1e-6
 
 
 def test_sets_do_not_depend_on_each_other(tmp_path: Path, data: Path) -> None:

@@ -11,16 +11,19 @@ import pandas as pd
 import pytest
 
 from vwta.metrics import COLUMNS
+from vwta.networks import NETWORKS
 from vwta.storage import read_metadata, read_table, read_tensors
+from vwta.studies.synthetic.estimators import SWEPT
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ["Snakefile", "config", "envs", "profiles", "src", "workflow"]
 RUN = "synthetic/paper/single_gaussian/wta/K9"
 
-TRAINED = {"train_synthetic_0", "evaluate_synthetic", "collect_synthetic", "figure_nll_against_h"}
 EVALUATED = {"evaluate_synthetic", "collect_synthetic", "figure_nll_against_h"}
+CURVES = {"collect_curves_synthetic", "figure_training_curves"}
+TRAINED = {"train_synthetic_0"} | EVALUATED | CURVES
 MEASURED = EVALUATED | {"evaluate_synthetic_truth"}
-DRAWN = {"figure_nll_against_h"}
+DRAWN = {"figure_nll_against_h", "figure_training_curves"}
 
 
 def snakemake(tree: Path, *arguments: str) -> str:
@@ -75,11 +78,13 @@ def edit(tree: Path) -> Iterator[Callable[[str, str, str], None]]:
 def test_metrics_are_tidy(results: Path) -> None:
     table = read_table(results / "synthetic/metrics/evaluation.parquet")
     assert table.dtypes.astype(str).to_dict() == COLUMNS
-    assert not table.duplicated(list(COLUMNS)[:9]).any()
+    assert not table.duplicated(list(COLUMNS)[:-2]).any()
     assert set(table["study"]) == {"synthetic"}
     nll = table[table["metric"] == "nll"]
     counts = nll.groupby("method").size().to_dict()
-    assert counts == {"v_wta": 3, "k_wta": 3, "truth": 1}
+    swept = dict.fromkeys(SWEPT, 3) | dict.fromkeys(["v_wta", "k_wta", "tk_hist"], 4)
+    assert counts == swept | dict.fromkeys(["unif_v_wta", "unif_hist", "mdn", "truth"], 1)
+    assert set(table.loc[table["metric"] == "risk", "method"]) == set(NETWORKS)
     assert nll["value"].map(lambda value: abs(value) < 100).all()
     outside = table[table["metric"] == "outside"]
     assert len(outside) == 1
@@ -108,8 +113,9 @@ def test_weights_and_curve_are_kept(results: Path) -> None:
     assert any(name.startswith("network.") for name in tensors)
 
 
-def test_figures_are_pictures(results: Path) -> None:
-    picture = results / "figures/nll_against_h_K9.png"
+@pytest.mark.parametrize("figure", ["nll_against_h_K9", "training_curves_K9"])
+def test_figures_are_pictures(results: Path, figure: str) -> None:
+    picture = results / f"figures/{figure}.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 5000
     assert picture.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
@@ -119,7 +125,7 @@ def test_every_job_has_log_and_benchmark(results: Path) -> None:
     logs = {path.relative_to(results / "logs").with_suffix("") for path in files(results / "logs")}
     costs = files(results / "benchmarks")
     assert {path.relative_to(results / "benchmarks").with_suffix("") for path in costs} == logs
-    assert len(logs) == 6
+    assert len(logs) == 12
     assert all((pd.read_csv(path, sep="\t")["s"] > 0).all() for path in costs)
     training = (
         results / f"logs/train_synthetic/{RUN.removeprefix('synthetic/')}/0.log"
@@ -153,6 +159,13 @@ def test_nothing_is_left_to_do(tree: Path, results: Path) -> None:
         ("config/protocols/paper.yaml", "beta: 1.0", "beta: 2.0", TRAINED),
         ("config/smoke.yaml", "h: [0.1, 0.2, 0.5]", "h: [0.1, 0.2]", EVALUATED),
         ("config/config.yaml", "seeds_per_job: 1", "seeds_per_job: 5", set()),
+        ("config/config.yaml", "tolerance: 0.01", "tolerance: 0.02", EVALUATED),
+        (
+            "src/vwta/figures/curves.py",
+            "MaxNLocator(nbins=5",
+            "MaxNLocator(nbins=4",
+            CURVES & DRAWN,
+        ),
     ],
 )
 def test_a_change_runs_what_depends_on_it(

@@ -12,9 +12,15 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
-__all__ = ["contradictions", "load", "problems"]
+__all__ = ["contradictions", "load", "problems", "protocol_contradictions"]
 
 SCHEMAS = Path(__file__).resolve().parent / "schemas"
+SHARING = {
+    "winner": [],
+    "relaxed": ["epsilon"],
+    "top": ["n"],
+    "annealed": ["initial", "decay", "lowest"],
+}
 KINDS = {
     "object": "a section with keys",
     "array": "a list",
@@ -36,10 +42,16 @@ def contradictions(config: dict) -> list[str]:
     """What is wrong between the keys of a configuration that follows its schema."""
     study = config["synthetic"]
     lines = [
-        f"figures.nll_against_h.K[{index}] = {K}: must be in synthetic.K = {study['K']}"
-        for index, K in enumerate(config["figures"]["nll_against_h"]["K"])
+        f"figures.{name}.K[{index}] = {K}: must be in synthetic.K = {study['K']}"
+        for name, figure in config["figures"].items()
+        for index, K in enumerate(figure.get("K", []))
         if K not in study["K"]
     ]
+    lines += _grids(study)
+    tuning = study["evaluation"]["tuning"]
+    if not tuning["high"] > tuning["low"]:
+        where = "synthetic.evaluation.tuning"
+        lines.append(f"{where}.high = {tuning['high']}: must be > low = {tuning['low']}")
     moons = study["constants"]["rotating_moons"]
     for name, box in {"domain": study["domain"], "constants.rotating_moons": moons}.items():
         lines += [
@@ -48,6 +60,30 @@ def contradictions(config: dict) -> list[str]:
             if not high > low
         ]
     return lines
+
+
+def protocol_contradictions(protocol: dict) -> list[str]:
+    """What is wrong between the keys of a protocol that follows its schema."""
+    sharing = protocol["training"]["sharing"]
+    kind, given = sharing["kind"], sharing.keys() - {"kind"}
+    wanted = SHARING[kind]
+    if given == set(wanted):
+        return []
+    keys = ", ".join(["kind", *wanted])
+    return [f"training.sharing = {sharing}: the keys of kind {kind} are {keys}"]
+
+
+def _grids(study: dict) -> Iterator[str]:
+    """What is wrong with the grids of the histograms: they need one, and only one, for each K."""
+    sizes = [math.prod(grid) for grid in study["grids"]]
+    for index, size in enumerate(sizes):
+        if size in sizes[:index]:
+            grid, other = study["grids"][index], study["grids"][sizes.index(size)]
+            yield f"synthetic.grids[{index}] = {grid}: has {size} bins, as many as {other}"
+    if "hist" in study["models"]:
+        for index, K in enumerate(study["K"]):
+            if K not in sizes:
+                yield f"synthetic.K[{index}] = {K}: hist needs an entry of grids with {K} bins"
 
 
 def load(path: Path) -> object:

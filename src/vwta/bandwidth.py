@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["Minimum", "golden_section"]
+__all__ = ["Minimum", "golden_section", "tune"]
 
 import math
 from collections.abc import Callable
 from typing import NamedTuple
+
+from torch import Tensor
+
+from .distributions import KernelMixture, VoronoiMixture
 
 RATIO = (math.sqrt(5) - 1) / 2
 
@@ -68,3 +72,35 @@ def golden_section(
             at_right = value(right)
     lowest, point = min(tried)
     return Minimum(point, lowest, len(tried))
+
+
+def tune(
+    law: KernelMixture | VoronoiMixture, y: Tensor, low: float, high: float, tolerance: float
+) -> Minimum:
+    r"""Bandwidth with the lowest negative log-likelihood :math:`-\frac{1}{n} \sum_i \log p_h(y_i)`.
+
+    The search goes over :math:`\log h`, on whose scale likelihoods vary evenly. What does not
+    depend on h, such as the cells, is computed once.
+
+    Arguments:
+        law: distribution for each point, of batch shape `(n,)`; its own bandwidth does not matter.
+        y: held-out points, in the domain, with shape `(n, d)`.
+        low: lowest bandwidth.
+        high: highest.
+        tolerance: how closely :math:`\log h` is found.
+
+    Example:
+        >>> import torch
+        >>> from vwta.kernels import Gaussian
+        >>> law = KernelMixture(torch.zeros(2, 1, 1), torch.ones(2, 1), Gaussian(1.0))
+        >>> round(tune(law, torch.tensor([[-0.3], [0.3]]), 0.01, 2.0, 1e-6).at, 3)
+        0.3
+    """
+    if not 0 < low < high:
+        raise ValueError(f"bandwidths from {low} to {high}: expected 0 < low < high")
+
+    def nll(log_h: float) -> float:
+        return -law.with_bandwidth(math.exp(log_h)).log_prob(y).mean().item()
+
+    found = golden_section(nll, math.log(low), math.log(high), tolerance)
+    return found._replace(at=math.exp(found.at))

@@ -286,7 +286,7 @@ class VoronoiMixture(Atoms):
         count = self._rows.numel()
         batch = torch.arange(count, device=atom.device).view(self.batch_shape).expand(atom.shape)
         pair = (batch * self.components + atom).flatten()
-        if atom.dim() == len(self.batch_shape):
+        if atom.shape == self.batch_shape:
             return pair, torch.arange(len(pair), device=pair.device)
         present = torch.zeros(count * self.components, dtype=torch.bool, device=pair.device)
         present[pair] = True

@@ -1,4 +1,14 @@
-"""Metrics: plain functions of log-densities and atoms, and the tidy table they are gathered in."""
+"""Metrics: plain functions of log-densities and atoms, and the tidy table they are gathered in.
+
+The table has one row a number. What the number belongs to stands in the columns `study`,
+`protocol`, `dataset`, `method`, `K`, `h`, `tuned`, `seed`, `split` and `metric`; `value` is the
+number, and `n` tells how many points it averages over. Where a column does not apply it is missing.
+
+`h` is the bandwidth a number was measured at. Either it was given, the same for all seeds, or it
+was chosen for this very network, as the one with the lowest NLL of the validation rows: `tuned` is
+true then. So the NLL at the tuned bandwidth is the row of metric `nll` whose `tuned` is true, its
+`h` is the outcome of the search, and curves over given bandwidths leave such rows out.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +29,7 @@ COLUMNS: dict[str, str] = {
     "method": "str",
     "K": "Int64",
     "h": "float64",
+    "tuned": "bool",
     "seed": "Int64",
     "split": "Int64",
     "metric": "str",
@@ -66,14 +77,15 @@ def tidy(rows: Iterable[Mapping[str, Any]], **common: Any) -> pd.DataFrame:
 
     Arguments:
         rows: for each number its `metric`, `value`, `n` (points it averages over), and whichever
-            other columns it has. Columns without a value are missing (`NA`).
+            other columns it has. Columns without a value are missing (`NA`), except `tuned`, which
+            is false unless given.
         common: columns that are the same for all rows.
 
     Example:
         >>> tidy([{"metric": "nll", "value": 0.5, "n": 10}], study="synthetic").shape
-        (1, 11)
+        (1, 12)
     """
-    records = [{**common, **row} for row in rows]
+    records = [{"tuned": False, **common, **row} for row in rows]
     unknown = {name for record in records for name in record} - COLUMNS.keys()
     if unknown:
         raise ValueError(f"unknown columns {sorted(unknown)}: expected some of {list(COLUMNS)}")

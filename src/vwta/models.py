@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-__all__ = ["Estimator"]
+__all__ = ["Estimator", "MixtureDensity"]
 
+import torch
 from torch import Tensor, nn
 
 from .distributions import DiracMixture, KernelMixture, VoronoiMixture
-from .kernels import Kernel
+from .kernels import Gaussian, Kernel
 from .spaces import Space
 
 
 class Estimator(nn.Module):
     """A conditional density: a network's atoms, a kernel around each, and whether cells cut it.
 
-    | kernel | space | for a WTA network      |
-    |--------|-------|------------------------|
-    | none   | none  | Dirac mixture          |
-    | given  | none  | Kernel-WTA             |
-    | given  | given | Voronoi-WTA            |
+    | kernel   | space | for a WTA network   | for a histogram            |
+    |----------|-------|---------------------|----------------------------|
+    | none     | none  | Dirac mixture       |                            |
+    | Gaussian | none  | Kernel-WTA          |                            |
+    | Gaussian | given | Voronoi-WTA         | truncated-kernel histogram |
+    | Uniform  | given | uniform Voronoi-WTA | plain histogram            |
 
     The bandwidth is no weight: it is chosen after training, `model(x).with_bandwidth(h)`.
 
@@ -26,6 +28,7 @@ class Estimator(nn.Module):
         network: maps inputs to something with `points` `(*, K, d)` and `masses` `(*, K)`.
         kernel: law around each atom; without one the atoms are all there is.
         space: domain in which each kernel is cut to its atom's Voronoi cell; None for no cut.
+        weighted: whether atoms have the network's masses, or all the same, :math:`1 / K`.
 
     Example:
         >>> import torch
@@ -39,7 +42,11 @@ class Estimator(nn.Module):
     """
 
     def __init__(
-        self, network: nn.Module, kernel: Kernel | None = None, space: Space | None = None
+        self,
+        network: nn.Module,
+        kernel: Kernel | None = None,
+        space: Space | None = None,
+        weighted: bool = True,
     ) -> None:
         super().__init__()
         if kernel is None and space is not None:
@@ -47,11 +54,37 @@ class Estimator(nn.Module):
         self.network = network
         self.kernel = kernel
         self.space = space
+        self.weighted = weighted
 
     def forward(self, x: Tensor) -> DiracMixture | KernelMixture | VoronoiMixture:
         atoms = self.network(x)
+        points, masses = atoms.points, atoms.masses
+        if not self.weighted:
+            masses = torch.full_like(masses, 1 / masses.shape[-1])
         if self.kernel is None:
-            return DiracMixture(atoms.points, atoms.masses)
+            return DiracMixture(points, masses)
         if self.space is None:
-            return KernelMixture(atoms.points, atoms.masses, self.kernel)
-        return VoronoiMixture(atoms.points, atoms.masses, self.kernel, self.space)
+            return KernelMixture(points, masses, self.kernel)
+        return VoronoiMixture(points, masses, self.kernel, self.space)
+
+
+class MixtureDensity(nn.Module):
+    """A mixture density network: its own Gaussian around each atom, uncut.
+
+    Arguments:
+        network: maps inputs to something with `points` `(*, K, d)`, `masses` and `scales` `(*, K)`.
+
+    Example:
+        >>> from vwta.networks import MixtureNetwork
+        >>> network = MixtureNetwork(inputs=1, outputs=2, components=9, widths=[16], bounded=True)
+        >>> MixtureDensity(network)(torch.rand(5, 1)).sample((3,)).shape
+        torch.Size([3, 5, 2])
+    """
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: Tensor) -> KernelMixture:
+        atoms = self.network(x)
+        return KernelMixture(atoms.points, atoms.masses, Gaussian(atoms.scales))

@@ -6,8 +6,19 @@ They are all that training sees. What a trained network means as a probability l
 
 from __future__ import annotations
 
-__all__ = ["MLP", "NETWORKS", "Hypotheses", "WTANetwork", "build"]
+__all__ = [
+    "MLP",
+    "NETWORKS",
+    "Components",
+    "HistogramNetwork",
+    "Hypotheses",
+    "MixtureNetwork",
+    "WTANetwork",
+    "bin_centres",
+    "build",
+]
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -32,6 +43,30 @@ class Hypotheses(NamedTuple):
     def masses(self) -> Tensor:
         r"""Scores normalised by their sum, :math:`\gamma_k / \sum_l \gamma_l`, shape `(*, K)`."""
         return logsigmoid(self.logits).softmax(-1)
+
+
+class Components(NamedTuple):
+    """Components of a mixture of isotropic Gaussians.
+
+    Attributes:
+        points: means, with shape `(*, K, d)`.
+        logits: logits of the weights, up to a constant, with shape `(*, K)`.
+        log_variances: log-variance along each axis, with shape `(*, K)`.
+    """
+
+    points: Tensor
+    logits: Tensor
+    log_variances: Tensor
+
+    @property
+    def masses(self) -> Tensor:
+        r"""Weights :math:`\pi = \mathrm{softmax}(\text{logits})`, with shape `(*, K)`."""
+        return self.logits.softmax(-1)
+
+    @property
+    def scales(self) -> Tensor:
+        """Standard deviation along each axis, with shape `(*, K)`."""
+        return (self.log_variances / 2).exp()
 
 
 class MLP(nn.Sequential):
@@ -80,11 +115,86 @@ class WTANetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Hypotheses:
         points, logits = torch.split(self.heads(self.trunk(x)), self.sizes, -1)
-        points = torch.tanh(points) if self.bounded else points
-        return Hypotheses(points.unflatten(-1, (-1, self.outputs)), logits)
+        return Hypotheses(_points(points, self.outputs, self.bounded), logits)
 
 
-NETWORKS: dict[str, type[nn.Module]] = {"wta": WTANetwork}
+class HistogramNetwork(nn.Module):
+    r"""Scores of the bins of a fixed grid, :math:`x \mapsto (s_k)_k`.
+
+    Its hypotheses are the bins' centres, whatever the input, so that Voronoi cells are the bins.
+
+    Arguments:
+        inputs: number of inputs.
+        widths: widths of the trunk's layers.
+        grid: number of bins along each axis, see :func:`bin_centres`.
+        low: lowest corner of the domain.
+        high: highest corner.
+
+    Example:
+        >>> box = {"low": [-1.0, -1.0], "high": [1.0, 1.0]}
+        >>> network = HistogramNetwork(inputs=1, widths=[256, 256], grid=[5, 4], **box)
+        >>> points, logits = network(torch.rand(3, 1))
+        >>> points.shape, logits.shape
+        (torch.Size([3, 20, 2]), torch.Size([3, 20]))
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        widths: Sequence[int],
+        grid: Sequence[int],
+        low: Sequence[float],
+        high: Sequence[float],
+    ) -> None:
+        super().__init__()
+        # No buffer: it would be rounded with the weights, and the grid alone says what it is.
+        self.centres = bin_centres(grid, low, high)
+        self.trunk = MLP(inputs, widths)
+        self.heads = nn.Linear(widths[-1], len(self.centres))
+
+    def forward(self, x: Tensor) -> Hypotheses:
+        logits = self.heads(self.trunk(x))
+        return Hypotheses(self.centres.to(logits).expand(*logits.shape, -1), logits)
+
+
+class MixtureNetwork(nn.Module):
+    r"""Mixture of K isotropic Gaussians, :math:`x \mapsto (\mu_k, \pi_k, \sigma_k^2)_k`.
+
+    One matrix holds all heads. Weights are a softmax, variances the exponential of what it gives.
+
+    Arguments:
+        inputs: number of inputs.
+        outputs: dimension d of the means.
+        components: their number K.
+        widths: widths of the trunk's layers.
+        bounded: whether means pass through a tanh, which keeps them in (-1, 1).
+
+    Example:
+        >>> network = MixtureNetwork(inputs=1, outputs=2, components=9, widths=[16], bounded=True)
+        >>> [part.shape for part in network(torch.rand(5, 1))]
+        [torch.Size([5, 9, 2]), torch.Size([5, 9]), torch.Size([5, 9])]
+    """
+
+    def __init__(
+        self, inputs: int, outputs: int, components: int, widths: Sequence[int], bounded: bool
+    ) -> None:
+        super().__init__()
+        self.sizes = [components * outputs, components, components]
+        self.outputs = outputs
+        self.bounded = bounded
+        self.trunk = MLP(inputs, widths)
+        self.heads = nn.Linear(widths[-1], sum(self.sizes))
+
+    def forward(self, x: Tensor) -> Components:
+        points, *rest = torch.split(self.heads(self.trunk(x)), self.sizes, -1)
+        return Components(_points(points, self.outputs, self.bounded), *rest)
+
+
+NETWORKS: dict[str, type[nn.Module]] = {
+    "wta": WTANetwork,
+    "hist": HistogramNetwork,
+    "mdn": MixtureNetwork,
+}
 
 
 def build(kind: str, **arguments: Any) -> nn.Module:
@@ -92,3 +202,30 @@ def build(kind: str, **arguments: Any) -> nn.Module:
     if kind not in NETWORKS:
         raise ValueError(f"unknown network {kind!r}: expected one of {', '.join(NETWORKS)}")
     return NETWORKS[kind](**arguments)
+
+
+def bin_centres(grid: Sequence[int], low: Sequence[float], high: Sequence[float]) -> Tensor:
+    """Centres of the bins of a regular grid over a box, row by row, with shape `(K, d)`.
+
+    Arguments:
+        grid: number of bins along each axis; K is their product.
+        low: lowest corner of the box.
+        high: highest corner.
+
+    Example:
+        >>> bin_centres([2, 1], [-1.0, -1.0], [1.0, 1.0])
+        tensor([[-0.5000,  0.0000],
+                [ 0.5000,  0.0000]], dtype=torch.float64)
+    """
+    axes = [
+        a + (b - a) * (torch.arange(n, dtype=torch.float64) + 0.5) / n
+        for n, a, b in zip(grid, low, high, strict=True)
+    ]
+    points = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1)
+    return points.reshape(math.prod(grid), len(axes))
+
+
+def _points(flat: Tensor, outputs: int, bounded: bool) -> Tensor:
+    """Points `(*, K, d)` of a head's outputs `(*, K d)`."""
+    points = torch.tanh(flat) if bounded else flat
+    return points.reshape(*points.shape[:-1], -1, outputs)

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["Data", "Fit", "FixedData", "Objective", "Schedule", "fit", "pick_device"]
+__all__ = [
+    "Data",
+    "Fit",
+    "FixedData",
+    "Objective",
+    "Schedule",
+    "Scheduled",
+    "fit",
+    "pick_device",
+]
 
 import logging
 import math
@@ -10,7 +19,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +36,13 @@ VALIDATION_ROWS = 8192  # rows evaluated at once
 
 
 Objective = Callable[[Any, Tensor], Tensor]
+
+
+@runtime_checkable
+class Scheduled(Protocol):
+    """A loss that changes from epoch to epoch."""
+
+    def at(self, epoch: int) -> Objective: ...
 
 
 class Data(Protocol):
@@ -81,7 +97,7 @@ class Fit:
 
 def fit(
     network: nn.Module,
-    loss: Objective,
+    loss: Objective | Scheduled,
     criterion: Objective,
     data: Data,
     schedule: Schedule,
@@ -96,7 +112,8 @@ def fit(
 
     Arguments:
         network: network to train, in place.
-        loss: what training minimises: mean over a batch, from the network's output and targets.
+        loss: what training minimises: mean over a batch, from the network's output and targets;
+            or what gives such a loss for each epoch.
         criterion: the kept weights have the lowest one on the validation rows; often the loss.
         data: the rows of each epoch.
         schedule: epochs, batch size, learning rate.
@@ -134,7 +151,7 @@ class _Run:
     def __init__(
         self,
         network: nn.Module,
-        loss: Objective,
+        loss: Objective | Scheduled,
         criterion: Objective,
         schedule: Schedule,
         seed: int,
@@ -161,11 +178,12 @@ class _Run:
         order = torch.randperm(self.rows, generator=generator(self.seed, "batches", self.epoch))
         size = self.schedule.batch_size
         x, y = x[order].to(self.device), y[order].to(self.device)
+        objective = self._objective()
         self.network.train()
         for start in range(self.batch * size, self.rows, size):
             self.heed(interruption)
             u, v = x[start : start + size], y[start : start + size]
-            loss = self.loss(self.network(u), v)
+            loss = objective(self.network(u), v)
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
@@ -176,12 +194,13 @@ class _Run:
     def validate(self, data: Data) -> None:
         """Ends the epoch: notes the losses and keeps the weights if they are the best so far."""
         x, y = (rows.to(self.device) for rows in data.validation(self.epoch))
+        objective = self._objective()
         self.network.eval()
         loss, criterion = torch.zeros_like(self.total), torch.zeros_like(self.total)
         for start in range(0, len(x), VALIDATION_ROWS):
             u, v = x[start : start + VALIDATION_ROWS], y[start : start + VALIDATION_ROWS]
             out = self.network(u)
-            loss += self.loss(out, v) * len(u)
+            loss += objective(out, v) * len(u)
             criterion += self.criterion(out, v) * len(u)
         losses = self.total.item() / self.rows, loss.item() / len(x), criterion.item() / len(x)
         if not all(map(math.isfinite, losses)):
@@ -256,6 +275,9 @@ class _Run:
             where = f"epoch {self.epoch + 1}, batch {self.batch + 1}"
             saved = f"saved in {self.checkpoint}" if self.checkpoint else "nothing was saved"
             raise Interrupted(f"{interruption.reason} at {where}: {saved}; run again to go on")
+
+    def _objective(self) -> Objective:
+        return self.loss.at(self.epoch) if isinstance(self.loss, Scheduled) else self.loss
 
     def _tick(self) -> None:
         now = time.monotonic()

@@ -1,5 +1,6 @@
 # What all studies share: the checked configuration, where things go, what a job depends on.
 
+import math
 import sys
 from pathlib import Path
 
@@ -23,7 +24,8 @@ def read_protocol(name):
     path = Path(workflow.basedir, "config", "protocols", f"{name}.yaml")
     switches = validation.load(path)
     check(
-        validation.problems(switches, "protocol.schema.yaml"),
+        validation.problems(switches, "protocol.schema.yaml")
+        or validation.protocol_contradictions(switches),
         f"The protocol {path.name}",
     )
     return switches
@@ -58,14 +60,37 @@ def constants(study):
     return lambda wildcards: study["constants"].get(wildcards.dataset, {})
 
 
+def bins(study):
+    """Params function: the bins of a histogram with the job's K, None for another model."""
+    grids = {math.prod(grid): grid for grid in study["grids"]}
+
+    def of(wildcards):
+        if wildcards.model != "hist":
+            return None
+        return {"grid": grids[int(wildcards.K)], **study["domain"]}
+
+    return of
+
+
 def training_work(study, seeds):
     """Resource function: millions of multiplications of a job, which its time is proportional to."""
     widths, rows = study["training"]["widths"], study["data"]["rows"]["train"]
     trunk = sum(before * after for before, after in zip([1, *widths], widths))
     passes = len(seeds) * study["training"]["epochs"] * rows
-    return (
-        lambda wildcards: passes * (trunk + 3 * widths[-1] * int(wildcards.K)) // 10**6
-    )
+    outputs = {"wta": 3, "hist": 1, "mdn": 4}  # of the network, for each of the K
+
+    def of(wildcards):
+        heads = widths[-1] * outputs[wildcards.model] * int(wildcards.K)
+        return passes * (trunk + heads) // 10**6
+
+    return of
+
+
+def evaluation_work(study):
+    """Resource function: thousands of rows times K of a job, for all seeds."""
+    rows = study["data"]["rows"]
+    rows = len(study["seeds"]) * (rows["test"] + rows["validation"])
+    return lambda wildcards: rows * int(wildcards.K) // 10**3
 
 
 wildcard_constraints:

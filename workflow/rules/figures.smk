@@ -10,6 +10,11 @@ rule figures:
             K=config["figures"]["nll_against_h"]["K"],
             suffix=["pdf", "png"],
         ),
+        expand(
+            f"{FIGURES}/training_curves_K{{K}}.{{suffix}}",
+            K=config["figures"]["training_curves"]["K"],
+            suffix=["pdf", "png"],
+        ),
 
 
 rule figure_nll_against_h:
@@ -38,3 +43,31 @@ rule figure_nll_against_h:
         code=digest("figure_nll_against_h.py"),
     script:
         "../scripts/figure_nll_against_h.py"
+
+
+rule figure_training_curves:
+    input:
+        f"{SYNTHETIC}/{STUDY['protocols'][0]}/curves.parquet",
+    output:
+        pdf=f"{FIGURES}/training_curves_K{{K}}.pdf",
+        png=report(
+            f"{FIGURES}/training_curves_K{{K}}.png",
+            caption="../report/training_curves.rst",
+            category="Synthetic study",
+            labels={"figure": "training curves", "K": "{K}"},
+        ),
+    log:
+        f"{LOGS}/figure_training_curves/K{{K}}.log",
+    benchmark:
+        f"{BENCHMARKS}/figure_training_curves/K{{K}}.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        datasets=STUDY["datasets"],
+        models=STUDY["models"],
+        code=digest("figure_training_curves.py"),
+    script:
+        "../scripts/figure_training_curves.py"

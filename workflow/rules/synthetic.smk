@@ -9,6 +9,7 @@ RUN = "{protocol}/{dataset}/{model}/K{K}"
 rule synthetic:
     input:
         f"{SYNTHETIC}/metrics/evaluation.parquet",
+        expand(f"{SYNTHETIC}/{{protocol}}/curves.parquet", protocol=STUDY["protocols"]),
 
 
 rule generate_synthetic:
@@ -61,6 +62,7 @@ for index, seeds in enumerate(chunks(STUDY["seeds"], STUDY["seeds_per_job"])):
             constants=constants(STUDY),
             training=STUDY["training"],
             protocol=protocol("training"),
+            bins=bins(STUDY),
             device=config["device"],
             unfinished=UNFINISHED,
             code=digest("train_synthetic.py"),
@@ -87,6 +89,7 @@ rule evaluate_synthetic:
     resources:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=30,
+        work=evaluation_work(STUDY),
     params:
         evaluation=STUDY["evaluation"],
         domain=STUDY["domain"],
@@ -147,3 +150,30 @@ rule collect_synthetic:
         code=digest("collect.py"),
     script:
         "../scripts/collect.py"
+
+
+rule collect_curves_synthetic:
+    input:
+        expand(
+            f"{SYNTHETIC}/{RUN}/seed{{seed}}.safetensors",
+            dataset=STUDY["datasets"],
+            model=STUDY["models"],
+            K=STUDY["K"],
+            seed=STUDY["seeds"],
+            allow_missing=True,
+        ),
+    output:
+        f"{SYNTHETIC}/{{protocol}}/curves.parquet",
+    log:
+        f"{LOGS}/collect_curves_synthetic/{{protocol}}.log",
+    benchmark:
+        f"{BENCHMARKS}/collect_curves_synthetic/{{protocol}}.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=digest("collect_curves_synthetic.py"),
+    script:
+        "../scripts/collect_curves_synthetic.py"

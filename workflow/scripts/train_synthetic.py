@@ -16,7 +16,9 @@ with job(snakemake):
         outputs={
             int(name.removeprefix("seed")): Path(path) for name, path in snakemake.output.items()
         },
-        settings=Settings(**snakemake.params.training, **snakemake.params.protocol),
+        settings=Settings(
+            **snakemake.params.training, **snakemake.params.protocol, bins=snakemake.params.bins
+        ),
         unfinished=Path(snakemake.params.unfinished),
         device=snakemake.params.device,
         code=snakemake.params.code,

@@ -38,8 +38,10 @@ METHODS = {
     "unif_v_wta": Look("Unif. V-WTA", "#56B4E9", "D", "--"),
     "dirac_wta": Look("Dirac WTA", "#999999", "x"),
     "tk_hist": Look("TK-Hist", "#009E73", "^"),
-    "unif_hist": Look("Unif. Hist", "#7FC8A9", "<", "--"),
+    "unif_hist": Look("Unif. Hist", "#7FC8A9", "<", "-."),
     "mdn": Look("MDN", "#CC79A7", "P"),
+    "wta": Look("WTA", "#0072B2", "o"),
+    "hist": Look("Hist", "#009E73", "^"),
     "m_vmf": Look("M-vMF", "#CC79A7", "P"),
     "truth": Look("True law", "#000000", "", ":"),
 }

@@ -6,6 +6,7 @@ __all__ = ["nll_against_h"]
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -15,13 +16,25 @@ from matplotlib.ticker import NullLocator
 from vwta.figures.style import COLUMN, METHODS, TITLES, save, style
 from vwta.storage import read_table
 
+SWEEP = (
+    "v_wta",
+    "k_wta",
+    "unweighted_k_wta",
+    "tk_hist",
+    "unif_v_wta",
+    "unif_hist",
+    "truth",
+)
+
 
 def nll_against_h(
     metrics: Path, paths: Sequence[Path], protocol: str, datasets: Sequence[str], K: int
 ) -> None:
     """Draws the NLL against the bandwidth h, one panel for each problem.
 
-    Curves are means over the seeds, bands one standard deviation.
+    Curves are means over the seeds, bands one standard deviation. Methods without a bandwidth are
+    horizontal lines. Panels are scaled to the right ends of the curves: what lies higher at small
+    bandwidths is left out.
 
     Arguments:
         metrics: table of metrics.
@@ -31,37 +44,44 @@ def nll_against_h(
         K: number of hypotheses.
     """
     table = read_table(metrics)
-    rows = table[(table["protocol"] == protocol) & (table["metric"] == "nll")]
-    rows = rows[rows["K"].isna() | (rows["K"] == K)]
+    rows = table[(table["protocol"] == protocol) & (table["metric"] == "nll") & ~table["tuned"]]
+    rows = rows[rows["method"].isin(SWEEP) & (rows["K"].isna() | (rows["K"] == K))]
     with style():
-        width = COLUMN if len(datasets) == 1 else 0.62 * COLUMN * len(datasets)
-        size = (width, 0.75 * COLUMN)
+        size = (max(1.4 * COLUMN, 0.62 * COLUMN * len(datasets)), 0.85 * COLUMN)
         figure, axes = plt.subplots(1, len(datasets), figsize=size, squeeze=False)
         for axis, dataset in zip(axes[0], datasets, strict=True):
             _panel(axis, rows[rows["dataset"] == dataset])
             axis.set_title(TITLES[dataset])
         axes[0, 0].set_ylabel(f"NLL (nats), $K = {K}$")
-        axes[0, 0].legend()
+        entries = axes[0, 0].get_legend_handles_labels()
+        figure.legend(*entries, loc="outside lower center", ncols=min(7, 2 * len(datasets)))
         save(figure, paths)
 
 
 def _panel(axis: Axes, rows: pd.DataFrame) -> None:
-    for method, look in METHODS.items():
-        mine = rows[rows["method"] == method]
+    ticks = sorted(rows["h"].dropna().unique())
+    for order, method in enumerate(SWEEP):
+        look, mine = METHODS[method], rows[rows["method"] == method]
         if mine.empty:
             continue
+        seeds = mine.groupby("h", dropna=False)["value"].agg(["mean", "std"]).fillna(0.0)
+        low, high = seeds["mean"] - seeds["std"], seeds["mean"] + seeds["std"]
+        line: dict[str, Any] = {"color": look.color, "ls": look.line, "label": look.label}
+        line["zorder"] = 3 - 0.1 * order  # the first is on top
+        band: dict[str, Any] = {"color": look.color, "alpha": 0.2, "lw": 0}
         if mine["h"].isna().all():
-            axis.axhline(mine["value"].mean(), color=look.color, ls=look.line, label=look.label)
-            continue
-        over_seeds = mine.groupby("h")["value"].agg(["mean", "std"]).fillna(0.0)
-        h, mean, std = over_seeds.index, over_seeds["mean"], over_seeds["std"]
-        axis.plot(h, mean, look.line, color=look.color, marker=look.marker, label=look.label)
-        axis.fill_between(h, mean - std, mean + std, color=look.color, alpha=0.2, lw=0)
-    ticks = sorted(rows["h"].dropna().unique())
+            axis.axhline(seeds["mean"].item(), **line)
+            axis.axhspan(low.item(), high.item(), **band)
+        else:
+            axis.plot(seeds.index, seeds["mean"], marker=look.marker, **line)
+            axis.fill_between(seeds.index, low, high, **band)
     axis.set_xscale("log")
     axis.set_xticks(ticks, _labels(ticks))
     axis.xaxis.set_minor_locator(NullLocator())
-    axis.margins(y=0.08)
+    ends = rows[rows["h"].isna() | (rows["h"] == ticks[-1])]
+    lowest = rows["value"].min()
+    room = ends["value"].max() - lowest
+    axis.set_ylim(lowest - 0.1 * room, lowest + 1.2 * room)
     axis.set_xlabel("bandwidth $h$")
 
 

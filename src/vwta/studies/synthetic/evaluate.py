@@ -13,13 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vwta.kernels import Gaussian
+from vwta.bandwidth import tune
 from vwta.metrics import likelihood_rows, risk, tidy
-from vwta.models import Estimator
 from vwta.networks import build
 from vwta.provenance import provenance
 from vwta.spaces import Box
 from vwta.storage import read_tensors, sha256, write_table
+from vwta.studies.synthetic.estimators import SWEPT, estimators
 
 logger = logging.getLogger(__name__)
 
@@ -31,12 +31,15 @@ class Settings:
     Attributes:
         h: bandwidths.
         capped: `epsilon` and `cap` of :func:`vwta.metrics.nll_capped`.
+        tuning: `methods` whose bandwidth is also tuned on the validation rows, and `low`, `high`
+            and `tolerance` of :func:`vwta.bandwidth.tune`.
         low: lower corner of the domain.
         high: upper corner.
     """
 
     h: list[float]
     capped: dict[str, float]
+    tuning: dict[str, Any]
     low: list[float]
     high: list[float]
 
@@ -63,14 +66,14 @@ def evaluate(
         dataset: name of the problem.
         K: number of atoms.
     """
-    sets, _ = read_tensors(data)
-    x, y = sets["x_test"].double(), sets["y_test"].double()
+    sets = {name: rows.double() for name, rows in read_tensors(data)[0].items()}
     rows, trainings = [], []
     for file in networks:
         network, metadata = load_network(file)
         training = metadata["provenance"]
         logger.info("seed %d of %d networks", training["seed"], len(networks))
-        rows += [{"seed": training["seed"], **row} for row in _measure(network, x, y, settings)]
+        measured = _measure(metadata["network"]["kind"], network, sets, settings)
+        rows += [{"seed": training["seed"], **row} for row in measured]
         trainings.append(training)
     common = {"study": "synthetic", "protocol": protocol, "dataset": dataset, "K": K}
     record = provenance(code=code, data=sha256(data), trainings=trainings)
@@ -89,17 +92,43 @@ def load_network(path: Path) -> tuple[nn.Module, dict[str, Any]]:
 
 @torch.no_grad()
 def _measure(
-    network: nn.Module, x: Tensor, y: Tensor, settings: Settings
+    kind: str, network: nn.Module, sets: Mapping[str, Tensor], settings: Settings
 ) -> Iterator[Mapping[str, Any]]:
     """Rows of metrics: one set for each method and bandwidth."""
     domain = Box(settings.low, settings.high)
+    x, y = sets["x_test"], sets["y_test"]
     inside = domain.contains(y)
-    yield {"method": "wta", "metric": "risk", "value": risk(network(x).points, y), "n": len(y)}
-    kernel = Gaussian(settings.h[0])
-    estimators = {"v_wta": Estimator(network, kernel, domain), "k_wta": Estimator(network, kernel)}
-    for method, estimator in estimators.items():
+    yield {"method": kind, "metric": "risk", "value": risk(network(x).points, y), "n": len(y)}
+    for method, estimator in estimators(kind, network, domain).items():
         law = estimator(x)
-        for h in settings.h:
-            log_prob = law.with_bandwidth(h).log_prob(y)
-            for row in likelihood_rows(log_prob, inside, **settings.capped):
-                yield {"method": method, "h": h, **row}
+        bandwidths: list[tuple[float | None, bool]] = [(None, False)]
+        if method in SWEPT:
+            bandwidths = [(h, False) for h in settings.h]
+        if method in settings.tuning["methods"]:
+            bandwidths.append((_tuned(method, estimator, sets, domain, settings), True))
+        for h, tuned in bandwidths:
+            at = law if h is None else law.with_bandwidth(h)
+            for row in likelihood_rows(at.log_prob(y), inside, **settings.capped):
+                yield {"method": method, "h": h, "tuned": tuned, **row}
+
+
+def _tuned(
+    method: str,
+    estimator: nn.Module,
+    sets: Mapping[str, Tensor],
+    domain: Box,
+    settings: Settings,
+) -> float:
+    """Bandwidth with the lowest NLL of the validation rows in the domain."""
+    x, y = sets["x_validation"], sets["y_validation"]
+    inside = domain.contains(y)
+    search = {key: settings.tuning[key] for key in ("low", "high", "tolerance")}
+    found = tune(estimator(x[inside]), y[inside], **search)
+    logger.info(
+        "%s: h = %.4f after %d evaluations, validation NLL %.4f",
+        method,
+        found.at,
+        found.evaluations,
+        found.value,
+    )
+    return found.at

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["FreshData", "Settings", "initialise", "train"]
+__all__ = ["Annealing", "FreshData", "Settings", "initialise", "train"]
 
 import logging
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -16,13 +17,16 @@ from torch import Tensor
 
 from vwta import losses
 from vwta.data.synthetic import Problem, inputs, problem
-from vwta.networks import build
+from vwta.networks import WTANetwork, build
 from vwta.provenance import provenance
 from vwta.seeds import generator, stream
+from vwta.starts import spread_out, start_at
 from vwta.storage import in_pieces, key, read_tensors, sha256, write_tensors
-from vwta.training import Data, FixedData, Objective, Schedule, fit, pick_device
+from vwta.training import Data, FixedData, Objective, Schedule, Scheduled, fit, pick_device
 
 logger = logging.getLogger(__name__)
+
+LIMIT = 0.999  # a tanh reaches no further without its gradient vanishing
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,11 @@ class Settings:
         kept_by: what the kept weights minimise on the validation rows: the loss, or the distance
             to the winner alone.
         epoch_data: whether all epochs see the same rows, or each draws fresh ones.
+        sharing: the `kind` of sharing a target among hypotheses, see :func:`vwta.losses.wta`, and
+            its parameters.
+        start: whether hypotheses start where chance puts them, or spread over the targets.
+        bins: `grid`, `low` and `high` of a :class:`~vwta.networks.HistogramNetwork`; None for
+            other models.
     """
 
     epochs: int
@@ -49,6 +58,23 @@ class Settings:
     score_reduction: Literal["sum", "mean"]
     kept_by: Literal["loss", "distance"]
     epoch_data: Literal["fixed", "fresh"]
+    sharing: dict[str, Any]
+    start: Literal["default", "spread"]
+    bins: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Annealing:
+    """Annealed WTA, with the temperature of each epoch, see :func:`vwta.losses.temperature`."""
+
+    plain: Callable[..., Tensor]
+    initial: float
+    decay: float
+    lowest: float
+
+    def at(self, epoch: int) -> Objective:
+        value = losses.temperature(epoch, self.initial, self.decay, self.lowest)
+        return partial(self.plain, sharing=partial(losses.annealed, temperature=value))
 
 
 @dataclass(frozen=True)
@@ -112,6 +138,9 @@ def train(
     def make(seed: int, path: Path) -> None:
         logger.info("%s on %s, K=%d, seed %d, on %s", model, dataset, K, seed, where)
         network = initialise(specification, seed)
+        if settings.start == "spread" and isinstance(network, WTANetwork):
+            inside = sets["y_train"].clamp(-LIMIT, LIMIT)
+            start_at(network, spread_out(inside, K, generator(seed, "start")))
         rows = _data(law, sets, settings, seed)
         schedule = Schedule(settings.epochs, settings.batch_size, settings.learning_rate)
         checkpoint = path.with_suffix(".checkpoint")
@@ -137,14 +166,46 @@ def initialise(specification: Mapping[str, Any], seed: int) -> torch.nn.Module:
         return build(**specification)
 
 
-def _recipe(model: str, K: int, settings: Settings) -> tuple[dict[str, Any], Objective, Objective]:
+def _recipe(
+    model: str, K: int, settings: Settings
+) -> tuple[dict[str, Any], Objective | Scheduled, Objective]:
     """How to build a model's network, its loss, and the criterion of the kept weights."""
-    shape = {"inputs": 1, "outputs": 2, "widths": settings.widths, "bounded": True}
-    if model == "wta":
-        loss = partial(losses.wta, beta=settings.beta, score_reduction=settings.score_reduction)
-        criterion = losses.winner_distance if settings.kept_by == "distance" else loss
-        return {"kind": "wta", "hypotheses": K, **shape}, loss, criterion
-    raise ValueError(f"unknown model {model!r}: expected wta")
+    trunk = {"kind": model, "inputs": 1, "widths": settings.widths}
+    points = {"outputs": 2, "bounded": True}
+    reduction = settings.score_reduction
+    match model:
+        case "wta":
+            wta = partial(losses.wta, beta=settings.beta, score_reduction=reduction)
+            criterion = losses.winner_distance if settings.kept_by == "distance" else wta
+            return {**trunk, **points, "hypotheses": K}, _shared(wta, settings.sharing), criterion
+        case "hist":
+            scoring = partial(losses.scoring, score_reduction=reduction)
+            return {**trunk, **_bins(settings, K)}, scoring, scoring
+        case "mdn":
+            return {**trunk, **points, "components": K}, losses.mixture, losses.mixture
+    raise ValueError(f"unknown model {model!r}: expected wta, hist or mdn")
+
+
+def _shared(plain: Callable[..., Tensor], sharing: Mapping[str, Any]) -> Objective | Scheduled:
+    """The WTA loss in which hypotheses share targets in some way."""
+    parameters = {name: value for name, value in sharing.items() if name != "kind"}
+    match sharing["kind"]:
+        case "winner":
+            return plain
+        case "relaxed":
+            return partial(plain, sharing=partial(losses.relaxed, **parameters))
+        case "top":
+            return partial(plain, sharing=partial(losses.top, **parameters))
+        case "annealed":
+            return Annealing(plain, **parameters)
+    raise ValueError(f"sharing {sharing}: expected winner, relaxed, top or annealed")
+
+
+def _bins(settings: Settings, K: int) -> dict[str, Any]:
+    bins = settings.bins or {}
+    if math.prod(bins.get("grid", [])) != K:
+        raise ValueError(f"bins {settings.bins}: a histogram with K={K} needs a grid of {K} bins")
+    return bins
 
 
 def _data(law: Problem, sets: Mapping[str, Tensor], settings: Settings, seed: int) -> Data:

@@ -1,0 +1,84 @@
+"""Figure of the losses during training."""
+
+from __future__ import annotations
+
+__all__ = ["training_curves"]
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from vwta.figures.style import COLUMN, METHODS, TITLES, save, style
+from vwta.storage import read_table
+
+LOSSES = {"training": "-", "validation": "--"}
+KEPT: dict[str, Any] = {"marker": "D", "color": "black", "mfc": "white", "ms": 3.5}
+
+
+def training_curves(
+    curves: Path, paths: Sequence[Path], datasets: Sequence[str], models: Sequence[str], K: int
+) -> None:
+    """Draws losses against the epoch, one panel for each model and problem.
+
+    Curves are means over the seeds, bands reach from the lowest seed to the highest, and a diamond
+    marks each epoch whose weights were kept.
+
+    Arguments:
+        curves: table of :func:`vwta.studies.synthetic.curves.collect_curves`.
+        paths: files to write, in the format of their suffix.
+        datasets: problems, from left to right.
+        models: models, from top to bottom.
+        K: number of atoms.
+    """
+    table = read_table(curves)
+    table = table[table["K"] == K]
+    with style():
+        size = (max(COLUMN, 0.62 * COLUMN * len(datasets)), 0.5 * COLUMN * len(models) + 0.3)
+        figure, axes = plt.subplots(
+            len(models), len(datasets), figsize=size, squeeze=False, sharex=True
+        )
+        for line, model in zip(axes, models, strict=True):
+            for axis, dataset in zip(line, datasets, strict=True):
+                rows = table[(table["model"] == model) & (table["dataset"] == dataset)]
+                _panel(axis, rows, METHODS[model].color)
+            line[0].set_ylabel(f"{METHODS[model].label} loss, $K = {K}$")
+        for axis, dataset in zip(axes[0], datasets, strict=True):
+            axis.set_title(TITLES[dataset])
+        for axis in axes[-1]:
+            axis.set_xlabel("epoch")
+        figure.legend(handles=_legend(), loc="outside lower center", ncols=3)
+        save(figure, paths)
+
+
+def _panel(axis: Axes, rows: pd.DataFrame, color: str) -> None:
+    by_epoch = rows.groupby("epoch")
+    for name, line in LOSSES.items():
+        mean, low, high = (by_epoch[name].agg(how) for how in ("mean", "min", "max"))
+        axis.plot(mean.index, mean, line, color=color if name == "training" else "black", lw=1)
+        axis.fill_between(mean.index, low, high, color=color, alpha=0.2, lw=0)
+    kept = rows[rows["kept"]]
+    axis.plot(kept["epoch"], kept["validation"], ls="", **KEPT)
+    axis.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+    _leave_out_the_start(axis, rows)
+
+
+def _leave_out_the_start(axis: Axes, rows: pd.DataFrame) -> None:
+    """Scales the panel to what comes after the first tenth of the epochs, the steep part."""
+    last = rows["epoch"].max()
+    later = rows.loc[rows["epoch"] > last // 10, list(LOSSES)]
+    low, high = later.min().min(), later.max().max()
+    margin = 0.08 * (high - low)
+    if margin > 0:
+        axis.set_ylim(low - margin, high + margin)
+
+
+def _legend() -> list[Line2D]:
+    colors = {"training": "0.5", "validation": "black"}
+    lines = [Line2D([], [], ls=ls, color=colors[name], label=name) for name, ls in LOSSES.items()]
+    return [*lines, Line2D([], [], ls="", label="kept weights", **KEPT)]

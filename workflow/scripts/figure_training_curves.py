@@ -1,0 +1,16 @@
+"""Draws the losses during training."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.figures.curves import training_curves
+
+with job(snakemake):
+    training_curves(
+        curves=Path(snakemake.input[0]),
+        paths=[Path(path) for path in snakemake.output],
+        datasets=snakemake.params.datasets,
+        models=snakemake.params.models,
+        K=int(snakemake.wildcards.K),
+    )
