@@ -135,6 +135,10 @@ BAD = {
         {"synthetic": {"domain": {"low": [-1.0, 2.0]}}},
         "synthetic.domain.high[1] = 1.0: must be > low[1] = 2.0",
     ),
+    "fewer points than atoms": (
+        {"synthetic": {"optimum": {"rows": 50}}},
+        "synthetic.optimum.rows = 50: must be >= K = 100",
+    ),
     "figure of an untrained K": (
         {"figures": {"nll_against_h": {"K": [11]}}},
         "figures.nll_against_h.K[0] = 11: must be in synthetic.K = [9, ",

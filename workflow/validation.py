@@ -40,6 +40,11 @@ def contradictions(config: dict) -> list[str]:
         for index, K in enumerate(config["figures"]["nll_against_h"]["K"])
         if K not in study["K"]
     ]
+    lines += [
+        f"synthetic.optimum.rows = {study['optimum']['rows']}: must be >= K = {K}"
+        for K in [max(study["K"])]
+        if K > study["optimum"]["rows"]
+    ]
     moons = study["constants"]["rotating_moons"]
     for name, box in {"domain": study["domain"], "constants.rotating_moons": moons}.items():
         lines += [

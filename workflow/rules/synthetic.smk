@@ -9,6 +9,7 @@ RUN = "{protocol}/{dataset}/{model}/K{K}"
 rule synthetic:
     input:
         f"{SYNTHETIC}/metrics/evaluation.parquet",
+        f"{SYNTHETIC}/metrics/theory.parquet",
 
 
 rule generate_synthetic:
