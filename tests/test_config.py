@@ -137,7 +137,15 @@ BAD = {
     ),
     "fewer points than atoms": (
         {"synthetic": {"optimum": {"rows": 50}}},
-        "synthetic.optimum.rows = 50: must be >= K = 100",
+        "synthetic.optimum.rows = 50: must be >= the largest K = 100",
+    ),
+    "more inputs than test rows": (
+        {"synthetic": {"data": {"rows": {"test": 100}}}},
+        "synthetic.emd.inputs = 2000: must be <= synthetic.data.rows.test = 100",
+    ),
+    "h of no problem": (
+        {"synthetic": {"emd": {"h": {"moons": [0.1]}}}},
+        "synthetic.emd.h.moons: unknown key; allowed: single_gaussian,",
     ),
     "figure of an untrained K": (
         {"figures": {"nll_against_h": {"K": [11]}}},
@@ -188,6 +196,7 @@ def test_snakemake_stops_before_any_job(case: str, tmp_path: Path) -> None:
 def test_schema_and_code_know_the_same_names() -> None:
     study = read("workflow/schemas/config.schema.yaml")["properties"]["synthetic"]["properties"]
     assert set(study["datasets"]["items"]["enum"]) == set(PROBLEMS)
+    assert set(study["emd"]["properties"]["h"]["properties"]) == set(PROBLEMS)
     assert set(study["models"]["items"]["enum"]) == set(NETWORKS)
     files = {path.stem for path in (ROOT / "config/protocols").glob("*.yaml")}
     assert set(study["protocols"]["items"]["enum"]) == files

@@ -40,11 +40,14 @@ def contradictions(config: dict) -> list[str]:
         for index, K in enumerate(config["figures"]["nll_against_h"]["K"])
         if K not in study["K"]
     ]
-    lines += [
-        f"synthetic.optimum.rows = {study['optimum']['rows']}: must be >= K = {K}"
-        for K in [max(study["K"])]
-        if K > study["optimum"]["rows"]
-    ]
+    points, most = study["optimum"]["rows"], max(study["K"])
+    if points < most:
+        lines.append(f"synthetic.optimum.rows = {points}: must be >= the largest K = {most}")
+    inputs, rows = study["emd"]["inputs"], study["data"]["rows"]["test"]
+    if inputs > rows:
+        lines.append(
+            f"synthetic.emd.inputs = {inputs}: must be <= synthetic.data.rows.test = {rows}"
+        )
     moons = study["constants"]["rotating_moons"]
     for name, box in {"domain": study["domain"], "constants.rotating_moons": moons}.items():
         lines += [

@@ -70,7 +70,7 @@ def _descend(y: Tensor, atoms: Tensor, steps: int) -> tuple[Tensor, float]:
 
 
 def _nearest(y: Tensor, atoms: Tensor) -> Tensor:
-    r"""Index `(n,)` of the atom nearest to each point: of the largest :math:`y \cdot z - |z|^2/2`."""
+    r"""Nearest atoms `(n,)` of points: those of the largest :math:`y \cdot z - |z|^2 / 2`."""
     half = atoms.square().sum(-1) / 2
     parts = y.split(max(1, CHUNK // len(atoms)))
     return torch.cat([torch.addmm(-half, part, atoms.T).argmax(1) for part in parts])

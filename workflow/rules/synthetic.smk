@@ -10,6 +10,7 @@ rule synthetic:
     input:
         f"{SYNTHETIC}/metrics/evaluation.parquet",
         f"{SYNTHETIC}/metrics/theory.parquet",
+        f"{SYNTHETIC}/metrics/emd.parquet",
 
 
 rule generate_synthetic:
