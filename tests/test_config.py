@@ -147,6 +147,18 @@ BAD = {
         {"synthetic": {"emd": {"h": {"moons": [0.1]}}}},
         "synthetic.emd.h.moons: unknown key; allowed: single_gaussian,",
     ),
+    "input outside of [0, 1]": (
+        {"figures": {"qualitative": {"x": 2}}},
+        "figures.qualitative.x = 2: must be a number >= 0 and <= 1",
+    ),
+    "picture at an unknown input": (
+        {"figures": {"dirac_limits": {"x": [0.01, 0.5]}}},
+        "figures.dirac_limits.x[1] = 0.5: must be in synthetic.predictions.x = [0.01, ",
+    ),
+    "picture of an unknown problem": (
+        {"synthetic": {"datasets": ["single_gaussian", "rotating_moons", "changing_damier"]}},
+        "figures.dirac_limits.dataset = uniform_to_gaussians: must be in synthetic.datasets",
+    ),
     "figure of an untrained K": (
         {"figures": {"nll_against_h": {"K": [11]}}},
         "figures.nll_against_h.K[0] = 11: must be in synthetic.K = [9, ",
@@ -194,8 +206,9 @@ def test_snakemake_stops_before_any_job(case: str, tmp_path: Path) -> None:
 
 
 def test_schema_and_code_know_the_same_names() -> None:
-    study = read("workflow/schemas/config.schema.yaml")["properties"]["synthetic"]["properties"]
-    assert set(study["datasets"]["items"]["enum"]) == set(PROBLEMS)
+    schema = read("workflow/schemas/config.schema.yaml")
+    study = schema["properties"]["synthetic"]["properties"]
+    assert set(schema["$defs"]["dataset"]["enum"]) == set(PROBLEMS)
     assert set(study["emd"]["properties"]["h"]["properties"]) == set(PROBLEMS)
     assert set(study["models"]["items"]["enum"]) == set(NETWORKS)
     files = {path.stem for path in (ROOT / "config/protocols").glob("*.yaml")}

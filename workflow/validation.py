@@ -35,11 +35,7 @@ def problems(config: object, schema: str) -> list[str]:
 def contradictions(config: dict) -> list[str]:
     """What is wrong between the keys of a configuration that follows its schema."""
     study = config["synthetic"]
-    lines = [
-        f"figures.nll_against_h.K[{index}] = {K}: must be in synthetic.K = {study['K']}"
-        for index, K in enumerate(config["figures"]["nll_against_h"]["K"])
-        if K not in study["K"]
-    ]
+    lines = list(_strangers(config))
     points, most = study["optimum"]["rows"], max(study["K"])
     if points < most:
         lines.append(f"synthetic.optimum.rows = {points}: must be >= the largest K = {most}")
@@ -56,6 +52,26 @@ def contradictions(config: dict) -> list[str]:
             if not high > low
         ]
     return lines
+
+
+def _strangers(config: dict) -> Iterator[str]:
+    """What figures ask for and the study does not have."""
+    study = config["synthetic"]
+    known = {
+        "K": ("synthetic.K", study["K"]),
+        "dataset": ("synthetic.datasets", study["datasets"]),
+        "datasets": ("synthetic.datasets", study["datasets"]),
+        "x": ("synthetic.predictions.x", study["predictions"]["x"]),
+    }
+    for figure, settings in config["figures"].items():
+        for key, value in settings.items():
+            place, allowed = known[key]
+            for index, entry in enumerate(value if isinstance(value, list) else [value]):
+                name = _name(
+                    ["figures", figure, key, *([index] if isinstance(value, list) else [])]
+                )
+                if entry not in allowed:
+                    yield f"{name} = {entry}: must be in {place} = {allowed}"
 
 
 def load(path: Path) -> object:
@@ -97,11 +113,12 @@ def _wanted(schema: dict, rules: dict, error: ValidationError | None = None) -> 
         text += f" of {low} entries" if low == high else f" of at least {low}" if low else ""
         if "items" in schema:
             text += f", each of which {_wanted(schema['items'], rules)}"
-    text += "".join(
-        f" {sign} {schema[bound]}"
-        for bound, sign in (("minimum", ">="), ("exclusiveMinimum", ">"))
+    bounds = [
+        f"{sign} {schema[bound]}"
+        for bound, sign in (("minimum", ">="), ("exclusiveMinimum", ">"), ("maximum", "<="))
         if bound in schema
-    )
+    ]
+    text += f" {' and '.join(bounds)}" if bounds else ""
     if "pattern" in schema:
         text += f" that matches {schema['pattern']}"
     if error is not None and isinstance(error.instance, str) and _is_number(error.instance):

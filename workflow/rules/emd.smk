@@ -5,11 +5,6 @@ EMD_DATASETS = [name for name in STUDY["datasets"] if name in STUDY["emd"]["h"]]
 EMD_COST = STUDY["emd"]["inputs"] * STUDY["emd"]["samples"] ** 2
 
 
-def emd_settings(wildcards):
-    """Params function: how to measure, with the bandwidths of the job's problem."""
-    return {**STUDY["emd"], "h": STUDY["emd"]["h"][wildcards.dataset]}
-
-
 rule evaluate_emd:
     input:
         data=f"{SYNTHETIC}/{PROBLEM}/data.safetensors",
@@ -30,7 +25,7 @@ rule evaluate_emd:
         // 10**6,
     params:
         constants=constants(STUDY),
-        emd=emd_settings,
+        emd=emd_settings(STUDY),
         domain=STUDY["domain"],
         code=digest("evaluate_emd.py"),
     script:
@@ -54,7 +49,7 @@ rule evaluate_emd_truth:
         work=EMD_COST // 10**6,
     params:
         constants=constants(STUDY),
-        emd=emd_settings,
+        emd=emd_settings(STUDY),
         domain=STUDY["domain"],
         code=digest("evaluate_emd_truth.py"),
     script:

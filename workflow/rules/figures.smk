@@ -1,4 +1,4 @@
-# Figures. They read tidy metrics alone.
+# Figures. They read tidy metrics and kept predictions alone.
 
 FIGURES = f"{RESULTS}/figures"
 
@@ -8,6 +8,11 @@ rule figures:
         expand(
             f"{FIGURES}/nll_against_h_K{{K}}.{{suffix}}",
             K=config["figures"]["nll_against_h"]["K"],
+            suffix=["pdf", "png"],
+        ),
+        expand(
+            f"{FIGURES}/{{figure}}.{{suffix}}",
+            figure=["dirac_limits", "qualitative"],
             suffix=["pdf", "png"],
         ),
 

@@ -24,7 +24,7 @@ from vwta.provenance import provenance
 from vwta.seeds import generator
 from vwta.spaces import Box
 from vwta.storage import read_tensors, sha256, write_table
-from vwta.studies.synthetic.evaluate import load_network
+from vwta.studies.synthetic.trained import load_network
 
 logger = logging.getLogger(__name__)
 Law = DiracMixture | KernelMixture | VoronoiMixture
