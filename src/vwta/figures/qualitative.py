@@ -54,7 +54,7 @@ def _cells(axis: Axes, prediction: Prediction, domain: Box, shade: Normalize) ->
 def _atoms(axis: Axes, prediction: Prediction, colors: Colormap, shade: Normalize) -> None:
     x, y = prediction.points.T.numpy()
     color = colors(shade(prediction.masses.numpy()))
-    axis.scatter(x, y, s=14, c=color, edgecolors="black", linewidths=0.4, zorder=3)
+    axis.scatter(x, y, s=14, c=color, edgecolors="black", linewidths=0.4, zorder=3, clip_on=False)
 
 
 # Title of a model's column and what is drawn in it, from left to right.
@@ -76,9 +76,8 @@ def dirac_limits(predictions: Path, paths: Sequence[Path], x: Sequence[float], d
     chosen = [_at(tensors, value) for value in x]
     shade = Normalize(0, max(one.masses.max().item() for one in chosen))
     with style():
-        size = (0.62 * COLUMN * len(x) + 0.4, 0.74 * COLUMN)
-        figure, axes = plt.subplots(1, len(x), figsize=size, squeeze=False)
-        _tighten(figure)
+        size = (0.6 * COLUMN * len(x) + 0.7, 0.6 * COLUMN + 0.25)
+        figure, axes = _panels(1, len(x), size)
         for axis, value, prediction in zip(axes[0], x, chosen, strict=True):
             _frame(axis, prediction, domain)
             MODELS[facts["model"]][1](axis, prediction, domain, shade)
@@ -109,8 +108,7 @@ def qualitative(predictions: Sequence[Path], paths: Sequence[Path], x: float, do
     columns = list(product(datasets, models))
     with style():
         size = (0.55 * COLUMN * len(columns) + 0.6, 0.58 * COLUMN * len(counts) + 0.35)
-        figure, axes = plt.subplots(len(counts), len(columns), figsize=size, squeeze=False)
-        _tighten(figure)
+        figure, axes = _panels(len(counts), len(columns), size)
         for row, K in zip(axes, counts, strict=True):
             in_row = [panels[K, *column] for column in columns]
             shade = Normalize(0, max(one.masses.max().item() for one in in_row))
@@ -132,6 +130,12 @@ def _at(tensors: dict[str, Tensor], x: float) -> Prediction:
     return Prediction(*(tensors[name][index] for name in Prediction._fields))
 
 
+def _panels(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, Any]:
+    """A figure and its axes `(rows, columns)`, packed as closely as square panels can be."""
+    layout = ConstrainedLayoutEngine(compress=True, w_pad=0.03, h_pad=0.03, wspace=0, hspace=0)
+    return plt.subplots(rows, columns, figsize=size, squeeze=False, layout=layout)
+
+
 def _frame(axis: Axes, prediction: Prediction, domain: Box) -> None:
     """The domain, with the points of the true law."""
     low, high = (corner.tolist() for corner in domain.bounds(prediction.points))
@@ -139,12 +143,6 @@ def _frame(axis: Axes, prediction: Prediction, domain: Box) -> None:
     axis.spines[:].set_visible(True)
     x, y = prediction.targets.T.numpy()
     axis.scatter(x, y, s=1.5, c=TARGET, alpha=0.6, linewidths=0, zorder=1)
-
-
-def _tighten(figure: Figure) -> None:
-    engine = figure.get_layout_engine()
-    assert isinstance(engine, ConstrainedLayoutEngine)
-    engine.set(w_pad=0.02, h_pad=0.02, wspace=0.02, hspace=0.02)
 
 
 def _colorbar(figure: Figure, axes: list[Any], shade: Normalize) -> None:
