@@ -11,7 +11,10 @@ configfile: "config/config.yaml"
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/synthetic.smk"
+include: "workflow/rules/theory.smk"
+include: "workflow/rules/emd.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/qualitative.smk"
 
 
 rule all:

@@ -154,7 +154,9 @@ BAD = {
     "two grids for a K": (
         {
             "synthetic": {"K": [20, 16], "grids": [[5, 4], [4, 4], [4, 5]]},
-            "figures": {name: {"K": [16]} for name in ("nll_against_h", "training_curves")},
+            "figures": {
+                name: {"K": [16]} for name in ("nll_against_h", "training_curves", "qualitative")
+            },
         },
         "synthetic.grids[2] = [4, 5]: has 20 bins, as many as [5, 4]",
     ),
@@ -169,6 +171,30 @@ BAD = {
     "empty interval": (
         {"synthetic": {"evaluation": {"tuning": {"low": 3.0}}}},
         "synthetic.evaluation.tuning.high = 2.0: must be > low = 3.0",
+    ),
+    "fewer points than atoms": (
+        {"synthetic": {"optimum": {"rows": 50}}},
+        "synthetic.optimum.rows = 50: must be >= the largest K = 100",
+    ),
+    "more inputs than test rows": (
+        {"synthetic": {"data": {"rows": {"test": 100}}}},
+        "synthetic.emd.inputs = 2000: must be <= synthetic.data.rows.test = 100",
+    ),
+    "h of no problem": (
+        {"synthetic": {"emd": {"h": {"moons": [0.1]}}}},
+        "synthetic.emd.h.moons: unknown key; allowed: single_gaussian,",
+    ),
+    "input outside of [0, 1]": (
+        {"figures": {"qualitative": {"x": 2}}},
+        "figures.qualitative.x = 2: must be a number >= 0 and <= 1",
+    ),
+    "picture at an unknown input": (
+        {"figures": {"dirac_limits": {"x": [0.01, 0.5]}}},
+        "figures.dirac_limits.x[1] = 0.5: must be in synthetic.predictions.x = [0.01, ",
+    ),
+    "picture of an unknown problem": (
+        {"synthetic": {"datasets": ["single_gaussian", "rotating_moons", "changing_damier"]}},
+        "figures.dirac_limits.dataset = uniform_to_gaussians: must be in synthetic.datasets",
     ),
     "figure of an untrained K": (
         {"figures": {"nll_against_h": {"K": [11]}}},
@@ -217,8 +243,10 @@ def test_snakemake_stops_before_any_job(case: str, tmp_path: Path) -> None:
 
 
 def test_schema_and_code_know_the_same_names() -> None:
-    study = read("workflow/schemas/config.schema.yaml")["properties"]["synthetic"]["properties"]
-    assert set(study["datasets"]["items"]["enum"]) == set(PROBLEMS)
+    schema = read("workflow/schemas/config.schema.yaml")
+    study = schema["properties"]["synthetic"]["properties"]
+    assert set(schema["$defs"]["dataset"]["enum"]) == set(PROBLEMS)
+    assert set(study["emd"]["properties"]["h"]["properties"]) == set(PROBLEMS)
     assert set(study["models"]["items"]["enum"]) == set(NETWORKS)
     tuning = study["evaluation"]["properties"]["tuning"]["properties"]
     assert set(tuning["methods"]["items"]["enum"]) == set(SWEPT)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from vwta.polygons import Edges, walk
+from vwta.polygons import Edges, corners, walk
 from vwta.spaces import Box, Space, Sphere
 
 DOUBLE = torch.float64
@@ -180,3 +180,39 @@ def test_no_cells_no_edges() -> None:
     nothing = torch.empty(0, dtype=torch.long)
     edges, twin, empty = walk(torch.zeros(0, 3, 2, dtype=DOUBLE), nothing, nothing, SQUARE)
     assert len(edges.a) == len(twin) == len(empty) == 0
+
+
+def area(polygon: Tensor) -> float:
+    """Area of a polygon `(C, 2)` by the shoelace formula; positive if counter-clockwise."""
+    x, y = polygon.T
+    return float((x * y.roll(-1) - y * x.roll(-1)).sum()) / 2
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 30])
+def test_corners_surround_the_nearest_points(count: int) -> None:
+    source = torch.Generator().manual_seed(count)
+    points = 2 * torch.rand(count, 2, generator=source) - 1
+    cells = corners(points, Box(-1.0, 1.0))
+    line = (torch.arange(400, dtype=torch.float64) + 0.5) / 200 - 1
+    owner = torch.cdist(torch.cartesian_prod(line, line), points.double()).argmin(1)
+    shares = torch.bincount(owner, minlength=count) * 4 / 400**2
+    assert [area(cell) for cell in cells] == pytest.approx(shares.tolist(), abs=5e-3)
+    assert sum(map(area, cells)) == pytest.approx(4, rel=1e-12)
+
+
+def test_corners_lie_on_three_lines() -> None:
+    """As far from the cell's atom as from the nearest one, and from two more atoms or sides."""
+    points = 2 * torch.rand(12, 2, generator=torch.Generator().manual_seed(0)).double() - 1
+    for atom, cell in enumerate(corners(points, Box(-1.0, 1.0))):
+        apart = torch.cdist(cell, points)
+        assert torch.allclose(apart[:, atom], apart.amin(1))
+        neighbours = ((apart - apart.amin(1, keepdim=True)).abs() < 1e-9).sum(1) - 1
+        sides = ((cell.abs() - 1).abs() < 1e-9).sum(1)
+        assert (neighbours + sides >= 2).all()
+
+
+def test_twins_have_no_corners() -> None:
+    first, second, third = corners(torch.tensor([[0.0, 0.0], [0.0, 0.0], [0.5, 0.0]]), Box(-1, 1))
+    assert second.shape == (0, 2)
+    assert area(first) == pytest.approx(2.5)
+    assert area(third) == pytest.approx(1.5)

@@ -19,11 +19,16 @@ ROOT = Path(__file__).resolve().parents[1]
 PARTS = ["Snakefile", "config", "envs", "profiles", "src", "workflow"]
 RUN = "synthetic/paper/single_gaussian/wta/K9"
 
-EVALUATED = {"evaluate_synthetic", "collect_synthetic", "figure_nll_against_h"}
+PICTURES = {"figure_dirac_limits", "figure_qualitative"}
 CURVES = {"collect_curves_synthetic", "figure_training_curves"}
-TRAINED = {"train_synthetic_0"} | EVALUATED | CURVES
-MEASURED = EVALUATED | {"evaluate_synthetic_truth"}
-DRAWN = {"figure_nll_against_h", "figure_training_curves"}
+DRAWN = {"figure_nll_against_h", "figure_training_curves"} | PICTURES
+GRID = {"evaluate_synthetic", "collect_synthetic", "figure_nll_against_h"}
+TRANSPORTED = {"evaluate_emd", "collect_emd"}
+EVALUATED = GRID | TRANSPORTED
+TRAINED = {"train_synthetic_0", "predict_synthetic"} | EVALUATED | CURVES | PICTURES
+THEORY = {"evaluate_synthetic_theory", "collect_synthetic_theory"}
+MODELLED = EVALUATED | {"evaluate_emd_truth"}
+MEASURED = EVALUATED | THEORY | {"evaluate_synthetic_truth", "evaluate_emd_truth"}
 
 
 def snakemake(tree: Path, *arguments: str) -> str:
@@ -113,7 +118,9 @@ def test_weights_and_curve_are_kept(results: Path) -> None:
     assert any(name.startswith("network.") for name in tensors)
 
 
-@pytest.mark.parametrize("figure", ["nll_against_h_K9", "training_curves_K9"])
+@pytest.mark.parametrize(
+    "figure", ["nll_against_h_K9", "training_curves_K9", "dirac_limits", "qualitative"]
+)
 def test_figures_are_pictures(results: Path, figure: str) -> None:
     picture = results / f"figures/{figure}.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -121,11 +128,23 @@ def test_figures_are_pictures(results: Path, figure: str) -> None:
     assert picture.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
 
 
+def test_distances_and_reference_risks_are_tidy(results: Path) -> None:
+    for name, metric, methods in (
+        ("emd", "emd", ["truth", "dirac_wta", "unif_v_wta", "v_wta", "unif_hist", "mdn"]),
+        ("theory", "risk", ["zador", "zador_hist", "lloyd"]),
+    ):
+        table = read_table(results / f"synthetic/metrics/{name}.parquet")
+        assert table.dtypes.astype(str).to_dict() == COLUMNS
+        assert sorted(table["method"]) == sorted(methods)
+        assert set(table["metric"]) == {metric}
+        assert (table["value"] > 0).all()
+
+
 def test_every_job_has_log_and_benchmark(results: Path) -> None:
     logs = {path.relative_to(results / "logs").with_suffix("") for path in files(results / "logs")}
     costs = files(results / "benchmarks")
     assert {path.relative_to(results / "benchmarks").with_suffix("") for path in costs} == logs
-    assert len(logs) == 12
+    assert len(logs) == 24
     assert all((pd.read_csv(path, sep="\t")["s"] > 0).all() for path in costs)
     training = (
         results / f"logs/train_synthetic/{RUN.removeprefix('synthetic/')}/0.log"
@@ -145,10 +164,14 @@ def test_nothing_is_left_to_do(tree: Path, results: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "old", "new", "again"),
     [
+        ("src/vwta/lloyd.py", "range(K - 1)", "range(K - 2 + 1)", THEORY),
+        ("src/vwta/emd.py", "cdist(", "2 * cdist(", TRANSPORTED | {"evaluate_emd_truth"}),
+        ("config/smoke.yaml", "samples: 50", "samples: 60", TRANSPORTED | {"evaluate_emd_truth"}),
+        ("config/config.yaml", "targets: 500", "targets: 300", PICTURES | {"predict_synthetic"}),
         ("src/vwta/figures/style.py", '"V-WTA"', '"Voronoi-WTA"', DRAWN),
         ("src/vwta/losses.py", "beta * cross_entropy", "beta * cross_entropy * 2", TRAINED),
         ("src/vwta/metrics.py", "-log_prob.mean()", "-log_prob.median()", MEASURED),
-        ("src/vwta/models.py", "if self.kernel is None:", "if not self.kernel:", EVALUATED),
+        ("src/vwta/models.py", "if self.kernel is None:", "if not self.kernel:", MODELLED),
         (
             "workflow/scripts/train_synthetic.py",
             "with job(snakemake)",
@@ -157,9 +180,9 @@ def test_nothing_is_left_to_do(tree: Path, results: Path) -> None:
         ),
         ("config/config.yaml", "learning_rate: 0.001", "learning_rate: 0.002", TRAINED),
         ("config/protocols/paper.yaml", "beta: 1.0", "beta: 2.0", TRAINED),
-        ("config/smoke.yaml", "h: [0.1, 0.2, 0.5]", "h: [0.1, 0.2]", EVALUATED),
+        ("config/smoke.yaml", "h: [0.1, 0.2, 0.5]", "h: [0.1, 0.2]", GRID),
         ("config/config.yaml", "seeds_per_job: 1", "seeds_per_job: 5", set()),
-        ("config/config.yaml", "tolerance: 0.01", "tolerance: 0.02", EVALUATED),
+        ("config/config.yaml", "tolerance: 0.01", "tolerance: 0.02", GRID),
         (
             "src/vwta/figures/curves.py",
             "MaxNLocator(nbins=5",
@@ -192,13 +215,16 @@ def test_edits_without_effect_run_nothing(
 
 def test_a_new_seed_trains_itself_alone(tree: Path, edit: Callable[[str, str, str], None]) -> None:
     edit("config/smoke.yaml", "seeds: [1234]", "seeds: [1234, 1244]")
-    assert jobs(tree) == (TRAINED - {"train_synthetic_0"}) | {"train_synthetic_1"}
+    assert jobs(tree) == EVALUATED | CURVES | {"train_synthetic_1"}
 
 
 @pytest.mark.parametrize(
     ("target", "rules"),
     [
-        ("synthetic", {"synthetic", "generate_synthetic"} | (MEASURED | TRAINED) - DRAWN),
+        (
+            "synthetic",
+            {"synthetic", "generate_synthetic", "train_synthetic_0"} | (MEASURED | CURVES) - DRAWN,
+        ),
         (f"results/other/{RUN}/seed1234.safetensors", {"generate_synthetic", "train_synthetic_0"}),
     ],
 )

@@ -41,17 +41,20 @@ def problems(config: object, schema: str) -> list[str]:
 def contradictions(config: dict) -> list[str]:
     """What is wrong between the keys of a configuration that follows its schema."""
     study = config["synthetic"]
-    lines = [
-        f"figures.{name}.K[{index}] = {K}: must be in synthetic.K = {study['K']}"
-        for name, figure in config["figures"].items()
-        for index, K in enumerate(figure.get("K", []))
-        if K not in study["K"]
-    ]
+    lines = list(_strangers(config))
     lines += _grids(study)
     tuning = study["evaluation"]["tuning"]
     if not tuning["high"] > tuning["low"]:
         where = "synthetic.evaluation.tuning"
         lines.append(f"{where}.high = {tuning['high']}: must be > low = {tuning['low']}")
+    points, most = study["optimum"]["rows"], max(study["K"])
+    if points < most:
+        lines.append(f"synthetic.optimum.rows = {points}: must be >= the largest K = {most}")
+    inputs, rows = study["emd"]["inputs"], study["data"]["rows"]["test"]
+    if inputs > rows:
+        lines.append(
+            f"synthetic.emd.inputs = {inputs}: must be <= synthetic.data.rows.test = {rows}"
+        )
     moons = study["constants"]["rotating_moons"]
     for name, box in {"domain": study["domain"], "constants.rotating_moons": moons}.items():
         lines += [
@@ -84,6 +87,26 @@ def _grids(study: dict) -> Iterator[str]:
         for index, K in enumerate(study["K"]):
             if K not in sizes:
                 yield f"synthetic.K[{index}] = {K}: hist needs an entry of grids with {K} bins"
+
+
+def _strangers(config: dict) -> Iterator[str]:
+    """What figures ask for and the study does not have."""
+    study = config["synthetic"]
+    known = {
+        "K": ("synthetic.K", study["K"]),
+        "dataset": ("synthetic.datasets", study["datasets"]),
+        "datasets": ("synthetic.datasets", study["datasets"]),
+        "x": ("synthetic.predictions.x", study["predictions"]["x"]),
+    }
+    for figure, settings in config["figures"].items():
+        for key, value in settings.items():
+            place, allowed = known[key]
+            for index, entry in enumerate(value if isinstance(value, list) else [value]):
+                name = _name(
+                    ["figures", figure, key, *([index] if isinstance(value, list) else [])]
+                )
+                if entry not in allowed:
+                    yield f"{name} = {entry}: must be in {place} = {allowed}"
 
 
 def load(path: Path) -> object:
@@ -125,11 +148,12 @@ def _wanted(schema: dict, rules: dict, error: ValidationError | None = None) -> 
         text += f" of {low} entries" if low == high else f" of at least {low}" if low else ""
         if "items" in schema:
             text += f", each of which {_wanted(schema['items'], rules)}"
-    text += "".join(
-        f" {sign} {schema[bound]}"
-        for bound, sign in (("minimum", ">="), ("exclusiveMinimum", ">"))
+    bounds = [
+        f"{sign} {schema[bound]}"
+        for bound, sign in (("minimum", ">="), ("exclusiveMinimum", ">"), ("maximum", "<="))
         if bound in schema
-    )
+    ]
+    text += f" {' and '.join(bounds)}" if bounds else ""
     if "pattern" in schema:
         text += f" that matches {schema['pattern']}"
     if error is not None and isinstance(error.instance, str) and _is_number(error.instance):

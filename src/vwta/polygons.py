@@ -11,7 +11,7 @@ covers on the line, from the foot of the perpendicular: lengths in the plane, an
 
 from __future__ import annotations
 
-__all__ = ["Edges", "angle", "walk"]
+__all__ = ["Edges", "angle", "corners", "walk"]
 
 import math
 from dataclasses import dataclass, fields
@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
-from .spaces import Space, Sphere, unit
+from .spaces import Box, Space, Sphere, unit
 
 PARALLEL = 1e-14  # rates (and slacks, on the sphere) below this are rounding
 FAR = 1e6  # stands for an infinite side: beyond all mass for h up to 1e5 times the points' extent
@@ -84,6 +84,29 @@ def walk(points: Tensor, row: Tensor, atom: Tensor, space: Space) -> tuple[Edges
         twins.append(twin)
         empties.append(empty)
     return Edges.cat(parts), torch.cat(twins), torch.cat(empties)
+
+
+def corners(points: Tensor, box: Box) -> list[Tensor]:
+    """Corners of the Voronoi cells of some atoms in a box of the plane.
+
+    Arguments:
+        points: atoms, `(K, 2)`.
+        box: the domain; an infinite side is put very far away.
+
+    Returns:
+        For each atom the corners of its cell, counter-clockwise, `(C, 2)` in float64; none if it
+        coincides with an earlier atom, which has the cell.
+
+    Example:
+        >>> left, right = corners(torch.tensor([[0.5, 0.5], [1.5, 0.5]]), Box(0.0, [2.0, 1.0]))
+        >>> sorted(right.tolist())
+        [[1.0, 0.0], [1.0, 1.0], [2.0, 0.0], [2.0, 1.0]]
+    """
+    precise = points.detach().double()
+    atom = torch.arange(len(points), device=points.device)
+    edges, _, _ = walk(precise[None], torch.zeros_like(atom), atom, box)
+    starts = precise[edges.cell] + edges.foot + edges.s1[:, None] * edges.tangent
+    return list(starts.split(torch.bincount(edges.cell, minlength=len(points)).tolist()))
 
 
 def _walk_chunk(

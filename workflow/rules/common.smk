@@ -72,6 +72,12 @@ def bins(study):
     return of
 
 
+def emd_settings(study):
+    """Params function: how to measure distances, with the bandwidths of the job's problem."""
+    settings = study["emd"]
+    return lambda wildcards: {**settings, "h": settings["h"][wildcards.dataset]}
+
+
 def training_work(study, seeds):
     """Resource function: millions of multiplications of a job, which its time is proportional to."""
     widths, rows = study["training"]["widths"], study["data"]["rows"]["train"]

@@ -1,4 +1,4 @@
-# Figures. They read tidy metrics alone.
+# Figures. They read tidy metrics and kept predictions alone.
 
 FIGURES = f"{RESULTS}/figures"
 
@@ -13,6 +13,11 @@ rule figures:
         expand(
             f"{FIGURES}/training_curves_K{{K}}.{{suffix}}",
             K=config["figures"]["training_curves"]["K"],
+            suffix=["pdf", "png"],
+        ),
+        expand(
+            f"{FIGURES}/{{figure}}.{{suffix}}",
+            figure=["dirac_limits", "qualitative"],
             suffix=["pdf", "png"],
         ),
 

@@ -10,6 +10,8 @@ rule synthetic:
     input:
         f"{SYNTHETIC}/metrics/evaluation.parquet",
         expand(f"{SYNTHETIC}/{{protocol}}/curves.parquet", protocol=STUDY["protocols"]),
+        f"{SYNTHETIC}/metrics/theory.parquet",
+        f"{SYNTHETIC}/metrics/emd.parquet",
 
 
 rule generate_synthetic:

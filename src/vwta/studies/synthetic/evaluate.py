@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Settings", "evaluate", "load_network"]
+__all__ = ["Settings", "evaluate"]
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,11 +15,11 @@ from torch import Tensor, nn
 
 from vwta.bandwidth import tune
 from vwta.metrics import likelihood_rows, risk, tidy
-from vwta.networks import build
 from vwta.provenance import provenance
 from vwta.spaces import Box
 from vwta.storage import read_tensors, sha256, write_table
 from vwta.studies.synthetic.estimators import SWEPT, estimators
+from vwta.studies.synthetic.trained import load_network
 
 logger = logging.getLogger(__name__)
 
@@ -78,16 +78,6 @@ def evaluate(
     common = {"study": "synthetic", "protocol": protocol, "dataset": dataset, "K": K}
     record = provenance(code=code, data=sha256(data), trainings=trainings)
     write_table(path, tidy(rows, **common), {"provenance": record})
-
-
-def load_network(path: Path) -> tuple[nn.Module, dict[str, Any]]:
-    """Network of a file of trained weights, in float64, and the file's metadata."""
-    tensors, metadata = read_tensors(path)
-    network = build(**metadata["network"])
-    prefix = "network."
-    weights = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-    network.load_state_dict(weights)
-    return network.double().eval(), metadata
 
 
 @torch.no_grad()

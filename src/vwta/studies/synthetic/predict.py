@@ -1,0 +1,65 @@
+"""What a trained network predicts at chosen inputs, kept for pictures."""
+
+from __future__ import annotations
+
+__all__ = ["predict"]
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from vwta.data.synthetic import problem
+from vwta.provenance import provenance
+from vwta.seeds import generator
+from vwta.storage import write_tensors
+from vwta.studies.synthetic.trained import load_network
+
+
+@torch.no_grad()
+def predict(
+    network: Path,
+    path: Path,
+    constants: Mapping[str, Any],
+    x: Sequence[float],
+    targets: int,
+    seed: int,
+    code: str,
+    dataset: str,
+    model: str,
+    K: int,
+) -> None:
+    """Writes the atoms of a network at some inputs, with points of the true law beside them.
+
+    The file holds `x` with shape `(n, 1)`, `points` `(n, K, 2)`, `masses` `(n, K)`, `scales` `(n,
+    K)` (0 for atoms without a scale of their own) and `targets` `(n, m, 2)`; its metadata say which
+    problem, model and K these are. All networks of a problem get the same targets.
+
+    Arguments:
+        network: file of the trained network.
+        path: file to write.
+        constants: the problem's constants.
+        x: inputs.
+        targets: number m of points of the true law for each input.
+        seed: seed of these points.
+        code: digest of the code.
+        dataset: name of the problem.
+        model: name of the model.
+        K: number of atoms.
+    """
+    trained, metadata = load_network(network)
+    inputs = torch.tensor(x, dtype=torch.float64)[:, None]
+    atoms = trained(inputs)
+    source = generator(seed, dataset, "targets")
+    y = problem(dataset, **constants).sample(inputs, targets, source)
+    tensors = {
+        "x": inputs,
+        "points": atoms.points,
+        "masses": atoms.masses,
+        "scales": atoms.scales if model == "mdn" else torch.zeros_like(atoms.masses),
+        "targets": y.transpose(0, 1),
+    }
+    facts = {"dataset": dataset, "model": model, "K": K}
+    record = provenance(code=code, training=metadata["provenance"])
+    write_tensors(path, tensors, {**facts, "provenance": record})

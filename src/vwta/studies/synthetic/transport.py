@@ -1,0 +1,190 @@
+"""Third stage too: how far the estimators' samples are from those of the true law."""
+
+from __future__ import annotations
+
+__all__ = ["ESTIMATORS", "Settings", "evaluate_emd", "evaluate_emd_truth"]
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from vwta.data.synthetic import problem
+from vwta.distributions import DiracMixture, KernelMixture, VoronoiMixture
+from vwta.emd import emd
+from vwta.kernels import Gaussian, Uniform
+from vwta.metrics import tidy
+from vwta.models import Estimator, MixtureDensity
+from vwta.provenance import provenance
+from vwta.seeds import generator
+from vwta.spaces import Box
+from vwta.storage import read_tensors, sha256, write_table
+from vwta.studies.synthetic.trained import load_network
+
+logger = logging.getLogger(__name__)
+Law = DiracMixture | KernelMixture | VoronoiMixture
+CHUNK = 200  # inputs between two lines of progress
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How distances are measured.
+
+    Attributes:
+        seed: seed of all samples.
+        inputs: how many of the test inputs to take, from the first on.
+        samples: points drawn from each of the two laws, for each input.
+        h: bandwidths.
+        low: lower corner of the domain.
+        high: upper corner.
+    """
+
+    seed: int
+    inputs: int
+    samples: int
+    h: list[float]
+    low: list[float]
+    high: list[float]
+
+
+class Candidate(NamedTuple):
+    """A law to be measured, for a batch of inputs."""
+
+    method: str
+    h: float | None
+    law: Law
+
+
+def _wta(network: nn.Module, x: Tensor, settings: Settings) -> Iterator[Candidate]:
+    domain = Box(settings.low, settings.high)
+    yield Candidate("dirac_wta", None, Estimator(network)(x))
+    yield Candidate("unif_v_wta", None, Estimator(network, Uniform(), domain)(x))
+    cut = Estimator(network, Gaussian(settings.h[0]), domain)(x)
+    for h in settings.h:
+        yield Candidate("v_wta", h, cut.with_bandwidth(h))
+
+
+def _hist(network: nn.Module, x: Tensor, settings: Settings) -> Iterator[Candidate]:
+    domain = Box(settings.low, settings.high)
+    yield Candidate("unif_hist", None, Estimator(network, Uniform(), domain)(x))
+
+
+def _mdn(network: nn.Module, x: Tensor, settings: Settings) -> Iterator[Candidate]:
+    yield Candidate("mdn", None, MixtureDensity(network)(x))
+
+
+# What is measured for a network of a kind; another kind of network is another entry.
+ESTIMATORS: dict[str, Callable[[nn.Module, Tensor, Settings], Iterator[Candidate]]] = {
+    "wta": _wta,
+    "hist": _hist,
+    "mdn": _mdn,
+}
+
+
+@torch.no_grad()
+def evaluate_emd(
+    network: Path,
+    data: Path,
+    path: Path,
+    constants: Mapping[str, Any],
+    settings: Settings,
+    code: str,
+    protocol: str,
+    dataset: str,
+    model: str,
+    K: int,
+) -> None:
+    """Writes the tidy distances of the estimators that follow from a trained network.
+
+    All networks of a problem meet the same points of the true law. A Dirac mixture is compared by
+    its weighted atoms, all others by samples.
+
+    Arguments:
+        network: file of the trained network.
+        data: file of the sets, for the test inputs.
+        path: file to write.
+        constants: the problem's constants.
+        settings: how to measure.
+        code: digest of the code.
+        protocol: name of the protocol.
+        dataset: name of the problem.
+        model: kind of the network, a key of :data:`ESTIMATORS`.
+        K: number of atoms.
+    """
+    x, reference = _reference(data, dataset, constants, settings)
+    trained, metadata = load_network(network)
+    seed = metadata["provenance"]["seed"]
+    rows = []
+    for method, h, law in ESTIMATORS[model](trained, x, settings):
+        source = generator(settings.seed, dataset, "prediction", model, K, seed, method, str(h))
+        name = method if h is None else f"{method} at h={h:g}"
+        value = _mean_emd(reference, *_atoms(law, settings.samples, source), name)
+        rows.append({"method": method, "h": h, "value": value})
+    record = provenance(code=code, data=sha256(data), training=metadata["provenance"])
+    _write(path, rows, record, len(x), protocol=protocol, dataset=dataset, K=K, seed=seed)
+
+
+def evaluate_emd_truth(
+    data: Path,
+    path: Path,
+    constants: Mapping[str, Any],
+    settings: Settings,
+    code: str,
+    protocol: str,
+    dataset: str,
+) -> None:
+    """Writes the tidy distance between two samples of the true law, which no estimator can beat.
+
+    Arguments as of :func:`evaluate_emd`.
+    """
+    x, reference = _reference(data, dataset, constants, settings)
+    source = generator(settings.seed, dataset, "second reference")
+    second = problem(dataset, **constants).sample(x, settings.samples, source)
+    value = _mean_emd(reference, second.transpose(0, 1), None, "true law")
+    record = provenance(code=code, data=sha256(data))
+    rows = [{"method": "truth", "value": value}]
+    _write(path, rows, record, len(x), protocol=protocol, dataset=dataset)
+
+
+def _reference(
+    data: Path, dataset: str, constants: Mapping[str, Any], settings: Settings
+) -> tuple[Tensor, Tensor]:
+    """Inputs `(N, 1)` and points of the true law at each, `(N, n, 2)`."""
+    sets, _ = read_tensors(data)
+    x = sets["x_test"][: settings.inputs].double()
+    source = generator(settings.seed, dataset, "reference")
+    y = problem(dataset, **constants).sample(x, settings.samples, source)
+    return x, y.transpose(0, 1)
+
+
+def _atoms(law: Law, n: int, source: torch.Generator) -> tuple[Tensor, Tensor | None]:
+    """A law as points `(N, m, 2)` and masses `(N, m)`: its own, or samples."""
+    if isinstance(law, DiracMixture):
+        return law.points, law.masses
+    return law.sample((n,), generator=source).transpose(0, 1), None
+
+
+def _mean_emd(reference: Tensor, points: Tensor, masses: Tensor | None, name: str) -> float:
+    """Mean over inputs of the distance between two sets of points `(N, n, 2)` and `(N, m, 2)`."""
+    y, z = reference.numpy(), points.numpy()
+    q = None if masses is None else masses.numpy()
+    values = np.empty(len(y))
+    for index in range(len(y)):
+        other_masses = None if q is None else q[index]
+        values[index] = emd(y[index], z[index], other_masses=other_masses)
+        if (index + 1) % CHUNK == 0 or index + 1 == len(y):
+            mean = values[: index + 1].mean()
+            logger.info("%s: %d/%d inputs, EMD %.4f", name, index + 1, len(y), mean)
+    return float(values.mean())
+
+
+def _write(
+    path: Path, rows: list[dict[str, Any]], record: Mapping[str, Any], n: int, **common: Any
+) -> None:
+    table = tidy(rows, study="synthetic", metric="emd", n=n, **common)
+    write_table(path, table, {"provenance": record})

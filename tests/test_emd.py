@@ -1,0 +1,56 @@
+"""The earth mover's distance against other solvers and closed forms."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment, linprog
+from scipy.spatial.distance import cdist
+from scipy.stats import wasserstein_distance
+
+from vwta.emd import emd
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def test_equal_masses_are_an_assignment(rng: np.random.Generator) -> None:
+    a, b = rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 0.3
+    cost = cdist(a, b)
+    assert emd(a, b) == pytest.approx(cost[linear_sum_assignment(cost)].mean(), rel=1e-12)
+
+
+def test_weighted_atoms_against_linear_programming(rng: np.random.Generator) -> None:
+    a, b = rng.normal(size=(12, 2)), rng.normal(size=(7, 2))
+    p, q = rng.dirichlet(np.ones(12)), rng.dirichlet(np.ones(7))
+    rows = np.kron(np.eye(12), np.ones(7))
+    columns = np.kron(np.ones(12), np.eye(7))
+    best = linprog(
+        cdist(a, b).ravel(), A_eq=np.vstack([rows, columns]), b_eq=np.concatenate([p, q])
+    )
+    assert emd(a, b, p, q) == pytest.approx(best.fun, rel=1e-9)
+    assert emd(a, b, 5 * p, q / 3) == pytest.approx(best.fun, rel=1e-9)
+
+
+def test_an_atom_of_double_mass_is_two(rng: np.random.Generator) -> None:
+    y, z = rng.normal(size=(20, 2)), rng.normal(size=(4, 2))
+    doubled = np.vstack([z, z[:1]])
+    assert emd(y, z, other_masses=[2, 1, 1, 1]) == pytest.approx(emd(y, doubled), rel=1e-12)
+
+
+def test_on_a_line_it_is_sorting(rng: np.random.Generator) -> None:
+    a, b = rng.normal(size=(50, 1)), rng.normal(size=(80, 1)) + 1
+    assert emd(a, b) == pytest.approx(wasserstein_distance(a[:, 0], b[:, 0]), rel=1e-12)
+
+
+def test_a_shift_costs_its_length(rng: np.random.Generator) -> None:
+    a = rng.normal(size=(300, 2))
+    assert emd(a, a + np.array([0.3, -0.4])) == pytest.approx(0.5, rel=1e-12)
+    assert emd(a, a) == 0
+    assert emd(a, a[::-1] + 1) == pytest.approx(emd(a[::-1] + 1, a))
+
+
+@pytest.mark.parametrize("masses", [[1.0, 1.0], [1.0, -1.0, 1.0], [0.0, 0.0, 0.0], [np.nan] * 3])
+def test_bad_masses_are_named(masses: list[float]) -> None:
+    with pytest.raises(ValueError, match="masses"):
+        emd(np.zeros((3, 2)), np.zeros((2, 2)), masses)

@@ -1,0 +1,111 @@
+"""Distances of estimators from the true law: what is compared, and with what."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+
+from vwta.data.synthetic import problem
+from vwta.networks import NETWORKS, build
+from vwta.seeds import generator
+from vwta.storage import read_table, read_tensors, write_tensors
+from vwta.studies.synthetic.generate import generate
+from vwta.studies.synthetic.transport import (
+    ESTIMATORS,
+    Settings,
+    evaluate_emd,
+    evaluate_emd_truth,
+)
+
+SETTINGS = Settings(seed=5, inputs=4, samples=30, h=[0.1, 0.3], low=[-1.0] * 2, high=[1.0] * 2)
+ATOMS = [[-0.5, 0.0], [0.5, 0.5], [0.5, -0.5]]
+NETWORK = {
+    "kind": "wta",
+    "inputs": 1,
+    "outputs": 2,
+    "hypotheses": 3,
+    "widths": [4],
+    "bounded": True,
+}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """Data of a problem and a network that puts three atoms on given places, whatever x."""
+    rows = {"train": 1, "validation": 1, "test": 6}
+    generate("changing_damier", {}, rows, 0, tmp_path / "data", "")
+    network = build(**NETWORK)
+    for weight in network.parameters():
+        torch.nn.init.zeros_(weight)
+    bias = [*torch.tensor(ATOMS).atanh().flatten().tolist(), 9.0, 0.0, 0.0]
+    network.heads.bias.data = torch.tensor(bias)
+    weights = {f"network.{name}": value for name, value in network.state_dict().items()}
+    write_tensors(tmp_path / "network", weights, {"network": NETWORK, "provenance": {"seed": 1234}})
+    return {name: tmp_path / name for name in ("data", "network")}
+
+
+def measure(files: dict[str, Path], path: Path, settings: Settings = SETTINGS) -> pd.DataFrame:
+    names = {"protocol": "paper", "dataset": "changing_damier", "model": "wta", "K": 3}
+    evaluate_emd(**files, path=path, constants={}, settings=settings, code="", **names)
+    return read_table(path)
+
+
+def test_rows_say_what_was_measured(files: dict[str, Path], tmp_path: Path) -> None:
+    table = measure(files, tmp_path / "emd")
+    assert table["method"].tolist() == ["dirac_wta", "unif_v_wta", "v_wta", "v_wta"]
+    assert table["h"].isna().tolist() == [True, True, False, False]
+    assert set(table["metric"]) == {"emd"}
+    assert (table["n"] == 4).all()
+    assert (table["seed"] == 1234).all()
+    assert table["value"].between(0.01, 3).all()
+
+
+def test_dirac_distance_against_an_assignment(files: dict[str, Path], tmp_path: Path) -> None:
+    """Masses are all but a half and two quarters: 30, 15 and 15 of 60 points."""
+    value = measure(files, tmp_path / "emd").set_index("method").loc["dirac_wta", "value"]
+    x = read_tensors(files["data"])[0]["x_test"][:4].double()
+    source = generator(SETTINGS.seed, "changing_damier", "reference")
+    y = problem("changing_damier").sample(x, 30, source)
+    atoms = np.repeat(ATOMS, [30, 15, 15], axis=0)
+    expected = []
+    for index in range(4):
+        cost = cdist(y[:, index].repeat_interleave(2, 0), atoms)
+        expected.append(cost[linear_sum_assignment(cost)].mean())
+    assert value == pytest.approx(np.mean(expected), abs=1e-3)
+
+
+def test_distances_can_be_had_again(files: dict[str, Path], tmp_path: Path) -> None:
+    first, second = (measure(files, tmp_path / name)["value"] for name in ("a", "b"))
+    assert first.equals(second)
+    other = measure(files, tmp_path / "c", replace(SETTINGS, seed=6))["value"]
+    assert (first != other).all()
+
+
+def test_small_h_is_near_the_dirac_mixture(files: dict[str, Path], tmp_path: Path) -> None:
+    settings = replace(SETTINGS, h=[1e-4, 1e4], samples=400)
+    dirac, uniform, small, large = measure(files, tmp_path / "emd", settings)["value"]
+    assert small == pytest.approx(dirac, abs=0.03)
+    assert large == pytest.approx(uniform, abs=0.03)
+    assert abs(dirac - uniform) > 0.1
+
+
+def test_truth_is_nearer_with_more_points(files: dict[str, Path], tmp_path: Path) -> None:
+    values = []
+    for samples in (30, 400):
+        settings = replace(SETTINGS, samples=samples)
+        names = {"protocol": "paper", "dataset": "changing_damier"}
+        path = tmp_path / "truth"
+        evaluate_emd_truth(files["data"], path, {}, settings, code="", **names)
+        table = read_table(path)
+        assert table["method"].tolist() == ["truth"]
+        values += table["value"].tolist()
+    assert 0 < values[1] < 0.5 * values[0]
+
+
+def test_every_kind_of_network_is_measured() -> None:
+    assert ESTIMATORS.keys() == NETWORKS.keys()

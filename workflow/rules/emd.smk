@@ -1,0 +1,88 @@
+# Earth mover's distances of the synthetic study: a job for each trained network.
+
+# Problems without bandwidths of their own are left out.
+EMD_DATASETS = [name for name in STUDY["datasets"] if name in STUDY["emd"]["h"]]
+EMD_COST = STUDY["emd"]["inputs"] * STUDY["emd"]["samples"] ** 2
+
+
+rule evaluate_emd:
+    input:
+        data=f"{SYNTHETIC}/{PROBLEM}/data.safetensors",
+        network=f"{SYNTHETIC}/{RUN}/seed{{seed}}.safetensors",
+    output:
+        f"{SYNTHETIC}/{RUN}/emd_seed{{seed}}.parquet",
+    log:
+        f"{LOGS}/evaluate_emd/{RUN}/seed{{seed}}.log",
+    benchmark:
+        f"{BENCHMARKS}/evaluate_emd/{RUN}/seed{{seed}}.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    resources:
+        mem_mb=lambda wildcards, attempt: 2000 * attempt,
+        runtime=60,
+        work=lambda wildcards: EMD_COST
+        * (1 + len(STUDY["emd"]["h"][wildcards.dataset]))
+        // 10**6,
+    params:
+        constants=constants(STUDY),
+        emd=emd_settings(STUDY),
+        domain=STUDY["domain"],
+        code=digest("evaluate_emd.py"),
+    script:
+        "../scripts/evaluate_emd.py"
+
+
+rule evaluate_emd_truth:
+    input:
+        data=f"{SYNTHETIC}/{PROBLEM}/data.safetensors",
+    output:
+        f"{SYNTHETIC}/{PROBLEM}/emd_truth.parquet",
+    log:
+        f"{LOGS}/evaluate_emd_truth/{PROBLEM}.log",
+    benchmark:
+        f"{BENCHMARKS}/evaluate_emd_truth/{PROBLEM}.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=30,
+        work=EMD_COST // 10**6,
+    params:
+        constants=constants(STUDY),
+        emd=emd_settings(STUDY),
+        domain=STUDY["domain"],
+        code=digest("evaluate_emd_truth.py"),
+    script:
+        "../scripts/evaluate_emd_truth.py"
+
+
+rule collect_emd:
+    input:
+        expand(
+            f"{SYNTHETIC}/{PROBLEM}/emd_truth.parquet",
+            protocol=STUDY["protocols"],
+            dataset=EMD_DATASETS,
+        ),
+        expand(
+            f"{SYNTHETIC}/{RUN}/emd_seed{{seed}}.parquet",
+            protocol=STUDY["protocols"],
+            dataset=EMD_DATASETS,
+            model=STUDY["models"],
+            K=STUDY["K"],
+            seed=STUDY["seeds"],
+        ),
+    output:
+        f"{SYNTHETIC}/metrics/emd.parquet",
+    log:
+        f"{LOGS}/collect_emd.log",
+    benchmark:
+        f"{BENCHMARKS}/collect_emd.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=digest("collect.py"),
+    script:
+        "../scripts/collect.py"

@@ -1,0 +1,95 @@
+# Pictures of single predictions, from kept atoms. They show the first seed.
+
+PREDICTIONS = f"{SYNTHETIC}/{RUN}/predictions_seed{{seed}}.safetensors"
+
+
+rule predict_synthetic:
+    input:
+        f"{SYNTHETIC}/{RUN}/seed{{seed}}.safetensors",
+    output:
+        PREDICTIONS,
+    log:
+        f"{LOGS}/predict_synthetic/{RUN}/seed{{seed}}.log",
+    benchmark:
+        f"{BENCHMARKS}/predict_synthetic/{RUN}/seed{{seed}}.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        constants=constants(STUDY),
+        predictions=STUDY["predictions"],
+        code=digest("predict_synthetic.py"),
+    script:
+        "../scripts/predict_synthetic.py"
+
+
+rule figure_dirac_limits:
+    input:
+        expand(
+            PREDICTIONS,
+            protocol=STUDY["protocols"][0],
+            dataset=config["figures"]["dirac_limits"]["dataset"],
+            model="wta",
+            K=config["figures"]["dirac_limits"]["K"],
+            seed=STUDY["seeds"][0],
+        ),
+    output:
+        pdf=f"{FIGURES}/dirac_limits.pdf",
+        png=report(
+            f"{FIGURES}/dirac_limits.png",
+            caption="../report/dirac_limits.rst",
+            category="Synthetic study",
+            labels={"figure": "Limits of Dirac mixtures"},
+        ),
+    log:
+        f"{LOGS}/figure_dirac_limits.log",
+    benchmark:
+        f"{BENCHMARKS}/figure_dirac_limits.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        x=config["figures"]["dirac_limits"]["x"],
+        domain=STUDY["domain"],
+        code=digest("figure_dirac_limits.py"),
+    script:
+        "../scripts/figure_dirac_limits.py"
+
+
+rule figure_qualitative:
+    input:
+        expand(
+            PREDICTIONS,
+            protocol=STUDY["protocols"][0],
+            dataset=config["figures"]["qualitative"]["datasets"],
+            model=STUDY["models"],
+            K=config["figures"]["qualitative"]["K"],
+            seed=STUDY["seeds"][0],
+        ),
+    output:
+        pdf=f"{FIGURES}/qualitative.pdf",
+        png=report(
+            f"{FIGURES}/qualitative.png",
+            caption="../report/qualitative.rst",
+            category="Synthetic study",
+            labels={"figure": "Predictions"},
+        ),
+    log:
+        f"{LOGS}/figure_qualitative.log",
+    benchmark:
+        f"{BENCHMARKS}/figure_qualitative.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        x=config["figures"]["qualitative"]["x"],
+        domain=STUDY["domain"],
+        code=digest("figure_qualitative.py"),
+    script:
+        "../scripts/figure_qualitative.py"

@@ -1,0 +1,18 @@
+"""Measures how far two samples of a problem's true law are from each other."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.studies.synthetic.transport import Settings, evaluate_emd_truth
+
+with job(snakemake):
+    evaluate_emd_truth(
+        data=Path(snakemake.input.data),
+        path=Path(snakemake.output[0]),
+        constants=snakemake.params.constants,
+        settings=Settings(**snakemake.params.emd, **snakemake.params.domain),
+        code=snakemake.params.code,
+        protocol=snakemake.wildcards.protocol,
+        dataset=snakemake.wildcards.dataset,
+    )

@@ -1,0 +1,19 @@
+"""Computes the reference risks of a synthetic problem."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.studies.synthetic.theory import evaluate_theory
+
+with job(snakemake):
+    evaluate_theory(
+        constants=snakemake.params.constants,
+        path=Path(snakemake.output[0]),
+        counts=snakemake.params.counts,
+        **snakemake.params.domain,
+        optimum=snakemake.params.optimum,
+        code=snakemake.params.code,
+        protocol=snakemake.wildcards.protocol,
+        dataset=snakemake.wildcards.dataset,
+    )

@@ -1,0 +1,16 @@
+"""Draws the atoms and cells of a network at several inputs."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.figures.qualitative import dirac_limits
+from vwta.spaces import Box
+
+with job(snakemake):
+    dirac_limits(
+        predictions=Path(snakemake.input[0]),
+        paths=[Path(path) for path in snakemake.output],
+        x=snakemake.params.x,
+        domain=Box(**snakemake.params.domain),
+    )
