@@ -23,6 +23,7 @@ PLANE = {
     "thirty": RNG.uniform(-1, 1, (30, 2)),
     "tiny": np.concatenate([0.3 + 2e-6 * RNG.normal(size=(8, 2)), RNG.uniform(-1, 1, (8, 2))]),
     "border": np.array([[1, 1], [1, 0.2], [-1, -0.3], [0, -1], [0.1, 0.2], [-1, 1.0]]),
+    "slab": np.array([[0.1, 0.2], [0.1 + 1e-7, 0.2 + 1e-7], [0.1 - 1e-7, 0.2 - 1e-7], [-0.5, 0.3]]),
     "diagonal": np.stack([np.linspace(-0.9, 0.9, 7)] * 2, -1),
 }
 

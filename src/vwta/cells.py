@@ -19,7 +19,7 @@ from .spaces import Box, Space
 
 DRAWS = 2**16  # samples drawn at once: they fit into the cache
 MOMENTS = 2**11  # sectors whose moments are taken at once
-PLANE_BITS, SPHERE_BITS = 48, 46  # of the largest coordinate; what lies below is rounding
+GRAIN = 2.0**-51  # of unit vectors: what lies below is rounding
 
 
 class Tessellation:
@@ -36,7 +36,7 @@ class Tessellation:
     def __init__(self, points: Tensor, space: Space, directions: Directions | None) -> None:
         self.dim = space.dim(points.shape[-1])
         planar = self.dim == 2
-        self.points, self.space = _snap(points, space) if planar else points, space
+        self.points, self.space = _snap(points) if space.curved else points, space
         self.directions = directions or (None if planar else Directions())
         self._fixed = self.points.detach()
         self._polygons = _Polygons(self._fixed, space) if planar else None
@@ -217,15 +217,9 @@ def _sample_polygons(
     return y
 
 
-def _snap(points: Tensor, space: Space) -> Tensor:
-    """Round atoms `(B, K, e)` so that those that differ by rounding alone coincide."""
-    if not points.numel():
-        return points
-    _, exponent = torch.frexp(points.detach().abs().amax((1, 2), keepdim=True))
-    bits = SPHERE_BITS if space.curved else PLANE_BITS
-    grain = torch.ldexp(torch.ones_like(points[:, :1, :1]), exponent - bits)
-    snapped = torch.round(points.detach() / grain) * grain
-    snapped = snapped if space.curved else space.project(snapped)
+def _snap(points: Tensor) -> Tensor:
+    """Round unit vectors so that those that differ by rounding alone coincide."""
+    snapped = torch.round(points.detach() / GRAIN) * GRAIN
     return points + (snapped - points).detach()
 
 
