@@ -25,6 +25,7 @@ SETTINGS = Settings(
     tuning={"methods": ["v_wta", "k_wta", "tk_hist"], "low": 0.01, "high": 2.0, "tolerance": 0.01},
     low=BINS["low"],
     high=BINS["high"],
+    kept_by="loss",
 )
 DOMAIN = Box(SETTINGS.low, SETTINGS.high)
 METHODS = {
@@ -57,8 +58,8 @@ def networks(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
         "widths": [16],
         "beta": 1.0,
         "score_reduction": "sum",
-        "kept_by": "loss",
-        "epoch_data": "fixed",
+        "epochs_see": "the same rows",
+        "clouds": False,
         "sharing": {"kind": "winner"},
         "start": "default",
     }
@@ -126,7 +127,7 @@ def test_uniform_histogram_by_hand(
 ) -> None:
     """Its density is the normalised score of the bin over the bin's area, 4 / 6."""
     sets = read_tensors(data)[0]
-    network, _ = load_network(networks["hist"])
+    network, _ = load_network(networks["hist"], "loss")
     scores = network(sets["x_test"].double()).logits.sigmoid()
     total, count = 0.0, 0
     for score, (u, v) in zip(scores.tolist(), sets["y_test"].tolist(), strict=True):
@@ -147,7 +148,7 @@ def test_bandwidth_is_tuned_on_validation_rows(
     tables: dict[str, pd.DataFrame], networks: dict[str, Path], data: Path, kind: str, method: str
 ) -> None:
     sets = {name: rows.double() for name, rows in read_tensors(data)[0].items()}
-    network, _ = load_network(networks[kind])
+    network, _ = load_network(networks[kind], "loss")
     law, y = {}, {}
     for split in ("validation", "test"):
         inside = (sets[f"y_{split}"].abs() <= 1).all(-1)
@@ -170,7 +171,7 @@ def nll(law: Any, y: torch.Tensor, h: float) -> float:
 def test_large_bandwidths_approach_the_uniform_methods(networks: dict[str, Path]) -> None:
     x, y = torch.rand(50, 1, dtype=torch.float64), 2 * torch.rand(50, 2, dtype=torch.float64) - 1
     for kind, cut, uniform in (("wta", "v_wta", "unif_v_wta"), ("hist", "tk_hist", "unif_hist")):
-        models = estimators(kind, load_network(networks[kind])[0], DOMAIN)
+        models = estimators(kind, load_network(networks[kind], "loss")[0], DOMAIN)
         wide = models[cut](x).with_bandwidth(100.0).log_prob(y)
         assert torch.allclose(wide, models[uniform](x).log_prob(y), atol=1e-3)
 
@@ -181,19 +182,22 @@ def test_curves_are_gathered(networks: dict[str, Path], tmp_path: Path) -> None:
     table = read_table(path)
     assert len(table) == 2 * len(networks)
     assert set(table["model"]) == set(networks)
-    assert (table.groupby("model")["kept"].sum() == 1).all()
+    assert (table.groupby("model")["kept_by_loss"].sum() == 1).all()
     tensors, metadata = read_tensors(networks["mdn"])
     mine = table[table["model"] == "mdn"]
     assert mine["epoch"].tolist() == [1, 2]
-    assert mine["validation"].tolist() == tensors["curve"][:, 1].tolist()
-    assert mine.loc[mine["kept"], "epoch"].item() == metadata["kept_epoch"] + 1
+    assert mine["loss"].tolist() == tensors["curve"][:, 1].tolist()
+    assert mine.loc[mine["kept_by_loss"], "epoch"].item() == metadata["kept"]["loss"] + 1
+    assert table["distance"].notna().sum() == (table["model"] == "wta").sum() == 2
     assert read_metadata(path)["parts"].keys() == {str(file) for file in networks.values()}
 
 
 @pytest.mark.parametrize("bins", [None, {**BINS, "grid": [3, 3]}])
 def test_wrong_grid_is_named(data: Path, tmp_path: Path, bins: Any) -> None:
     winner = {"kind": "winner"}
-    settings = Training(1, 64, 1e-2, [16], 1.0, "sum", "loss", "fixed", winner, "default", bins)
+    settings = Training(
+        1, 64, 1e-2, [16], 1.0, "sum", "the same rows", False, winner, "default", bins
+    )
     outputs = {0: tmp_path / "x.safetensors"}
     with pytest.raises(ValueError, match="K=6 needs a grid of 6 bins"):
         train("single_gaussian", {}, "hist", 6, data, outputs, settings, tmp_path, "cpu", "code")

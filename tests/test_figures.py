@@ -26,10 +26,10 @@ def make(folder: Path, K: int, dataset: str = "single_gaussian") -> Path:
     shape = {"inputs": 1, "outputs": 2, "hypotheses": K, "widths": [8], "bounded": True}
     specification = {"kind": "wta", **shape}
     torch.manual_seed(K)
-    weights = {f"network.{k}": v for k, v in build(**specification).state_dict().items()}
+    weights = {f"loss.{k}": v for k, v in build(**specification).state_dict().items()}
     network, path = folder / "network", folder / f"{dataset}{K}"
     write_tensors(network, weights, {"network": specification, "provenance": {}})
-    predict(network, path, {}, X, 50, 0, code="", dataset=dataset, model="wta", K=K)
+    predict(network, path, "loss", {}, X, 50, 0, code="", dataset=dataset, model="wta", K=K)
     return path
 
 
@@ -59,7 +59,7 @@ def test_predictions_are_those_of_the_network(tmp_path: Path) -> None:
     tensors, facts = read_tensors(make(tmp_path, 5))
     stored, metadata = read_tensors(tmp_path / "network")
     network = build(**metadata["network"])
-    network.load_state_dict({k.removeprefix("network."): v for k, v in stored.items()})
+    network.load_state_dict({k.removeprefix("loss."): v for k, v in stored.items()})
     with torch.no_grad():
         points, logits = network.double()(torch.tensor(X).double()[:, None])
     assert torch.allclose(tensors["points"], points, atol=1e-6)

@@ -9,7 +9,15 @@ import yaml
 from scipy import integrate, stats
 from torch import Tensor
 
-from vwta.data.synthetic import PROBLEMS, Problem, UniformToGaussians, inputs, problem
+from vwta.data.synthetic import (
+    PROBLEMS,
+    MoonCloud,
+    Problem,
+    RotatingMoons,
+    UniformToGaussians,
+    inputs,
+    problem,
+)
 from vwta.seeds import generator
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -137,3 +145,25 @@ def test_gaussians_stay_in_their_quadrants(restricted: bool) -> None:
 def test_unknown_problem_is_named() -> None:
     with pytest.raises(ValueError, match=r"'single_gausian'.*single_gaussian"):
         problem("single_gausian")
+
+
+def test_frozen_moons_are_a_cloud_with_its_own_extremes() -> None:
+    source = torch.Generator().manual_seed(0)
+    moons = LAWS["rotating_moons"]
+    cloud = moons.frozen(1000, source)
+    assert isinstance(cloud, MoonCloud)
+    y = cloud.sample(torch.zeros(5000, 1), 1, source)[0]
+    assert y.amin(0).tolist() == pytest.approx([-1, -1], abs=1e-6)
+    assert y.amax(0).tolist() == pytest.approx([1, 1], abs=1e-6)
+    assert len(torch.unique(y, dim=0)) <= 1000
+    turned = cloud.sample(torch.full((5000, 1), 0.25, dtype=torch.float64), 1, source)[0]
+    low, high = cloud.points.amin(0), cloud.points.amax(0)
+    points = 2 * (cloud.points - low) / (high - low) - 1
+    quarter = torch.stack([-points[:, 1], points[:, 0]], -1)
+    assert torch.cdist(turned, quarter).min(-1).values.max() < 1e-7
+    # The stretch changes the density by a factor only: it is that of the points before it.
+    fixed = RotatingMoons(low.tolist(), high.tolist())
+    x = torch.rand(20, 1, generator=source, dtype=torch.float64)
+    z = torch.rand(20, 2, generator=source, dtype=torch.float64) * 2 - 1
+    assert torch.equal(cloud.log_density(x, z), fixed.log_density(x, z))
+    assert problem("changing_damier").frozen(10, source) == problem("changing_damier")

@@ -22,7 +22,9 @@ from vwta.studies.synthetic.transport import (
     evaluate_emd_truth,
 )
 
-SETTINGS = Settings(seed=5, inputs=4, samples=30, h=[0.1, 0.3], low=[-1.0] * 2, high=[1.0] * 2)
+SETTINGS = Settings(
+    seed=5, inputs=4, samples=30, h=[0.1, 0.3], low=[-1.0] * 2, high=[1.0] * 2, kept_by="loss"
+)
 ATOMS = [[-0.5, 0.0], [0.5, 0.5], [0.5, -0.5]]
 NETWORK = {
     "kind": "wta",
@@ -38,13 +40,13 @@ NETWORK = {
 def files(tmp_path: Path) -> dict[str, Path]:
     """Data of a problem and a network that puts three atoms on given places, whatever x."""
     rows = {"train": 1, "validation": 1, "test": 6}
-    generate("changing_damier", {}, rows, 0, tmp_path / "data", "")
+    generate("changing_damier", {}, False, rows, 0, tmp_path / "data", "")
     network = build(**NETWORK)
     for weight in network.parameters():
         torch.nn.init.zeros_(weight)
     bias = [*torch.tensor(ATOMS).atanh().flatten().tolist(), 9.0, 0.0, 0.0]
     network.heads.bias.data = torch.tensor(bias)
-    weights = {f"network.{name}": value for name, value in network.state_dict().items()}
+    weights = {f"loss.{name}": value for name, value in network.state_dict().items()}
     write_tensors(tmp_path / "network", weights, {"network": NETWORK, "provenance": {"seed": 1234}})
     return {name: tmp_path / name for name in ("data", "network")}
 

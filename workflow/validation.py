@@ -67,6 +67,15 @@ def contradictions(config: dict) -> list[str]:
 
 def protocol_contradictions(protocol: dict) -> list[str]:
     """What is wrong between the keys of a protocol that follows its schema."""
+    stages = "data", "training"
+    if "networks" in protocol:
+        twice = [stage for stage in ("data", "training") if stage in protocol]
+        return [
+            f"{stage}: the networks of {protocol['networks']} have their own" for stage in twice
+        ]
+    missing = [stage for stage in stages if stage not in protocol]
+    if missing:
+        return [f"{stage}: is missing, and so is networks" for stage in missing]
     sharing = protocol["training"]["sharing"]
     kind, given = sharing["kind"], sharing.keys() - {"kind"}
     wanted = SHARING[kind]

@@ -52,7 +52,7 @@ def wta(
     if sharing is None:
         winner, distance = _winner(hypotheses.points, y)
     else:
-        squares = (hypotheses.points - y.unsqueeze(-2)).square().sum(-1)
+        squares = _squares(hypotheses.points, y)
         winner = squares.argmin(-1)
         distance = (sharing(squares.detach()) * squares).sum(-1)
     cross_entropy = _cross_entropy(hypotheses.logits, winner, score_reduction)
@@ -138,7 +138,7 @@ def mixture(components: Components, y: Tensor) -> Tensor:
         y: targets, with shape `(*, d)`.
     """
     log_variances = components.log_variances
-    squares = (components.points - y.unsqueeze(-2)).square().sum(-1)
+    squares = _squares(components.points, y)
     log_normaliser = y.shape[-1] / 2 * (math.log(2 * math.pi) + log_variances)
     log_densities = -squares / 2 * (-log_variances).exp() - log_normaliser
     return -torch.logsumexp(components.logits.log_softmax(-1) + log_densities, -1).mean()
@@ -169,7 +169,14 @@ def _winner(points: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def _nearest(points: Tensor, y: Tensor) -> Tensor:
-    return (points - y.unsqueeze(-2)).square().sum(-1).argmin(-1)
+    return _squares(points, y).argmin(-1)
+
+
+def _squares(points: Tensor, y: Tensor) -> Tensor:
+    """Squared distances `(*, K)`, axis by axis: sums over an axis of a few entries are slow."""
+    axes = zip(points.unbind(-1), y.unsqueeze(-2).unbind(-1), strict=True)
+    first, *others = ((a - b).square() for a, b in axes)
+    return sum(others, first)
 
 
 def _cross_entropy(logits: Tensor, winner: Tensor, reduction: Reduction) -> Tensor:

@@ -80,7 +80,7 @@ class MLP(nn.Sequential):
     def __init__(self, inputs: int, widths: Sequence[int]) -> None:
         layers: list[nn.Module] = []
         for before, after in pairwise([inputs, *widths]):
-            layers += [nn.Linear(before, after), nn.ReLU()]
+            layers += [nn.Linear(before, after), nn.ReLU(inplace=True)]
         super().__init__(*layers)
 
 

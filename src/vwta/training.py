@@ -6,6 +6,7 @@ __all__ = [
     "Data",
     "Fit",
     "FixedData",
+    "Kept",
     "Objective",
     "Schedule",
     "Scheduled",
@@ -16,7 +17,7 @@ __all__ = [
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -32,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 SAVE_EVERY = 60.0  # seconds between checkpoints
 REPORT_EVERY = 5.0  # seconds between lines in the log
-VALIDATION_ROWS = 8192  # rows evaluated at once
+VALIDATION_ROWS = 1024  # rows evaluated at once
 
 
 Objective = Callable[[Any, Tensor], Tensor]
@@ -77,35 +78,41 @@ class Schedule:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """The network's weights after the epoch, counted from 0, with the lowest criterion."""
+
+    epoch: int
+    weights: dict[str, Tensor]
+
+
+@dataclass(frozen=True)
 class Fit:
     """Outcome of a training.
 
     Attributes:
-        weights: the network's weights after the epoch with the lowest criterion.
+        kept: the weights that each criterion keeps.
         curve: for each epoch the loss on the training rows (the mean over its batches, while the
-            weights move), the loss and the criterion on the validation rows, with shape
-            `(epochs, 3)`, in float64.
-        kept_epoch: index of the epoch whose weights were kept.
+            weights move), then each criterion on the validation rows, with shape
+            `(epochs, 1 + criteria)`, in float64.
         seconds: time spent, earlier attempts included.
     """
 
-    weights: dict[str, Tensor]
+    kept: dict[str, Kept]
     curve: Tensor
-    kept_epoch: int
     seconds: float
 
 
 def fit(
     network: nn.Module,
     loss: Objective | Scheduled,
-    criterion: Objective,
+    criteria: Mapping[str, Objective],
     data: Data,
     schedule: Schedule,
     seed: int,
     device: torch.device | str = "cpu",
     checkpoint: Path | None = None,
 ) -> Fit:
-    """Trains a network and keeps the weights of its best epoch.
+    """Trains a network and keeps the weights of its best epoch, by one criterion or several.
 
     Everything random in an epoch follows from the seed and the epoch's index, so that a training
     that was stopped and resumed gives the same bits as one that was not.
@@ -114,7 +121,7 @@ def fit(
         network: network to train, in place.
         loss: what training minimises: mean over a batch, from the network's output and targets;
             or what gives such a loss for each epoch.
-        criterion: the kept weights have the lowest one on the validation rows; often the loss.
+        criteria: kept weights have the lowest one on the validation rows; often the loss alone.
         data: the rows of each epoch.
         schedule: epochs, batch size, learning rate.
         seed: seed of the order of the rows.
@@ -123,7 +130,7 @@ def fit(
             process is asked to stop (:class:`~vwta.signals.Interrupted` is then raised).
     """
     device = torch.device(device)
-    run = _Run(network.to(device), loss, criterion, schedule, seed, device, checkpoint)
+    run = _Run(network.to(device), loss, criteria, schedule, seed, device, checkpoint)
     if checkpoint is not None and checkpoint.exists():
         run.load(checkpoint)
         logger.info("resumed at epoch %d, batch %d", run.epoch + 1, run.batch + 1)
@@ -133,7 +140,7 @@ def fit(
             run.validate(data)
             run.report()
         run.heed(interruption)
-    return Fit(run.kept, torch.tensor(run.curve, dtype=torch.float64), run.kept_epoch, run.seconds)
+    return Fit(run.kept, torch.tensor(run.curve, dtype=torch.float64), run.seconds)
 
 
 def pick_device(name: str) -> torch.device:
@@ -152,22 +159,21 @@ class _Run:
         self,
         network: nn.Module,
         loss: Objective | Scheduled,
-        criterion: Objective,
+        criteria: Mapping[str, Objective],
         schedule: Schedule,
         seed: int,
         device: torch.device,
         checkpoint: Path | None,
     ) -> None:
-        self.network, self.loss, self.criterion = network, loss, criterion
+        self.network, self.loss, self.criteria = network, loss, criteria
         self.schedule, self.seed = schedule, seed
         self.device, self.checkpoint = device, checkpoint
         parameters = list(network.parameters())
         self.optimizer = torch.optim.Adam(parameters, lr=schedule.learning_rate, fused=True)
         self.epoch = self.batch = self.rows = 0
         self.total = torch.zeros((), dtype=torch.float64, device=device)
-        self.curve: list[tuple[float, float, float]] = []
-        self.kept: dict[str, Tensor] = {}
-        self.kept_epoch = -1
+        self.curve: list[list[float]] = []
+        self.kept: dict[str, Kept] = {}
         self.seconds = 0.0
         self._clock = self._saved = self._reported = time.monotonic()
 
@@ -194,23 +200,23 @@ class _Run:
     def validate(self, data: Data) -> None:
         """Ends the epoch: notes the losses and keeps the weights if they are the best so far."""
         x, y = (rows.to(self.device) for rows in data.validation(self.epoch))
-        objective = self._objective()
         self.network.eval()
-        loss, criterion = torch.zeros_like(self.total), torch.zeros_like(self.total)
+        totals = self.total.new_zeros(len(self.criteria))
         for start in range(0, len(x), VALIDATION_ROWS):
             u, v = x[start : start + VALIDATION_ROWS], y[start : start + VALIDATION_ROWS]
             out = self.network(u)
-            loss += objective(out, v) * len(u)
-            criterion += self.criterion(out, v) * len(u)
-        losses = self.total.item() / self.rows, loss.item() / len(x), criterion.item() / len(x)
+            values = [criterion(out, v) for criterion in self.criteria.values()]
+            totals += torch.stack(values) * len(u)
+        losses = [self.total.item() / self.rows, *(totals / len(x)).tolist()]
         if not all(map(math.isfinite, losses)):
             raise FloatingPointError(
-                f"epoch {self.epoch + 1}: training loss {losses[0]}, validation loss {losses[1]}; "
+                f"epoch {self.epoch + 1}: training loss {losses[0]}, validation {losses[1:]}; "
                 f"lower the learning rate (now {self.schedule.learning_rate})"
             )
-        if self.kept_epoch < 0 or losses[-1] < self.curve[self.kept_epoch][-1]:
-            self.kept = _copy(self.network)
-            self.kept_epoch = self.epoch
+        for column, name in enumerate(self.criteria, 1):
+            best = self.kept.get(name)
+            if best is None or losses[column] < self.curve[best.epoch][column]:
+                self.kept[name] = Kept(self.epoch, _copy(self.network))
         self.curve.append(losses)
         self.epoch, self.batch = self.epoch + 1, 0
         self.total.zero_()
@@ -222,13 +228,17 @@ class _Run:
         if last or self.epoch == 1 or self._clock - self._reported > REPORT_EVERY:
             self._reported = self._clock
             left = self.seconds / self.epoch * (self.schedule.epochs - self.epoch)
+            training, *values = self.curve[-1]
+            validation = ", ".join(
+                f"{name} {value:.5f} (lowest at {self.kept[name].epoch + 1})"
+                for name, value in zip(self.criteria, values, strict=True)
+            )
             logger.info(
-                "epoch %d/%d: training %.5f, validation %.5f, criterion %.5f (lowest at %d), "
-                "about %.0f s left",
+                "epoch %d/%d: training %.5f, validation %s, about %.0f s left",
                 self.epoch,
                 self.schedule.epochs,
-                *self.curve[-1],
-                self.kept_epoch + 1,
+                training,
+                validation,
                 left,
             )
 
@@ -236,13 +246,14 @@ class _Run:
         """Writes all that the rest of the training depends on."""
         self._tick()
         tensors = {f"network.{name}": value for name, value in _copy(self.network).items()}
-        tensors |= {f"kept.{name}": value for name, value in self.kept.items()}
+        for name, best in self.kept.items():
+            tensors |= {f"kept.{name}.{weight}": value for weight, value in best.weights.items()}
         for index, state in self.optimizer.state_dict()["state"].items():
             tensors |= {f"adam.{index}.{name}": value for name, value in state.items()}
         place = {
             "epoch": self.epoch,
             "batch": self.batch,
-            "kept_epoch": self.kept_epoch,
+            "kept": {name: best.epoch for name, best in self.kept.items()},
             "seconds": self.seconds,
             "total": self.total.item(),
             "curve": self.curve,
@@ -253,7 +264,9 @@ class _Run:
         """Takes up the state of a file of :meth:`save`."""
         tensors, place = read_tensors(path)
         self.network.load_state_dict(_below("network.", tensors))
-        self.kept = {k: value.to(self.device) for k, value in _below("kept.", tensors).items()}
+        for name, epoch in place["kept"].items():
+            weights = _below(f"kept.{name}.", tensors)
+            self.kept[name] = Kept(epoch, {k: v.to(self.device) for k, v in weights.items()})
         moments: dict[int, dict[str, Tensor]] = {}
         for name, value in _below("adam.", tensors).items():
             index, _, field = name.partition(".")
@@ -261,9 +274,8 @@ class _Run:
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
         self.epoch, self.batch = place["epoch"], place["batch"]
-        self.kept_epoch, self.seconds = place["kept_epoch"], place["seconds"]
+        self.seconds, self.curve = place["seconds"], place["curve"]
         self.total.fill_(place["total"])
-        self.curve = [(training, held, criterion) for training, held, criterion in place["curve"]]
 
     def heed(self, interruption: Interruption) -> None:
         """Saves if it is time to; stops if asked to."""

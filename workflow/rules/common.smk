@@ -50,14 +50,32 @@ def chunks(items, size):
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-def protocol(stage):
-    """Params function: the switches of the job's protocol for a stage."""
-    return lambda wildcards: PROTOCOLS[wildcards.protocol][stage]
+def training_switches(wildcards):
+    """Params function: the switches of the job's protocol that its training depends on."""
+    switches = PROTOCOLS[wildcards.protocol]
+    rows = {name: switches["data"][name] for name in ("epochs_see", "clouds")}
+    return {**switches["training"], **rows}
+
+
+def evaluation_switches(wildcards):
+    """Params function: the switches of the job's protocol for the evaluation."""
+    return PROTOCOLS[wildcards.protocol]["evaluation"]
+
+
+def clouds(wildcards):
+    """Params function: whether the job's protocol draws from points drawn once."""
+    return PROTOCOLS[wildcards.protocol]["data"]["clouds"]
 
 
 def constants(study):
-    """Params function: the constants of the job's problem."""
-    return lambda wildcards: study["constants"].get(wildcards.dataset, {})
+    """Params function: the constants of the job's problem, in its protocol."""
+
+    def of(wildcards):
+        own = PROTOCOLS[wildcards.protocol]["data"]["constants"]
+        name = wildcards.dataset
+        return {**study["constants"].get(name, {}), **own.get(name, {})}
+
+    return of
 
 
 def bins(study):

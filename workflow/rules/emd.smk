@@ -26,6 +26,7 @@ rule evaluate_emd:
     params:
         constants=constants(STUDY),
         emd=emd_settings(STUDY),
+        protocol=evaluation_switches,
         domain=STUDY["domain"],
         code=digest("evaluate_emd.py"),
     script:
@@ -50,6 +51,7 @@ rule evaluate_emd_truth:
     params:
         constants=constants(STUDY),
         emd=emd_settings(STUDY),
+        protocol=evaluation_switches,
         domain=STUDY["domain"],
         code=digest("evaluate_emd_truth.py"),
     script:

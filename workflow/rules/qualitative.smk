@@ -20,6 +20,7 @@ rule predict_synthetic:
     params:
         constants=constants(STUDY),
         predictions=STUDY["predictions"],
+        protocol=evaluation_switches,
         code=digest("predict_synthetic.py"),
     script:
         "../scripts/predict_synthetic.py"

@@ -28,6 +28,7 @@ rule generate_synthetic:
         runtime=10,
     params:
         constants=constants(STUDY),
+        clouds=clouds,
         rows=STUDY["data"]["rows"],
         seed=STUDY["data"]["seed"],
         code=digest("generate_synthetic.py"),
@@ -63,7 +64,7 @@ for index, seeds in enumerate(chunks(STUDY["seeds"], STUDY["seeds_per_job"])):
         params:
             constants=constants(STUDY),
             training=STUDY["training"],
-            protocol=protocol("training"),
+            protocol=training_switches,
             bins=bins(STUDY),
             device=config["device"],
             unfinished=UNFINISHED,
@@ -94,6 +95,7 @@ rule evaluate_synthetic:
         work=evaluation_work(STUDY),
     params:
         evaluation=STUDY["evaluation"],
+        protocol=evaluation_switches,
         domain=STUDY["domain"],
         code=digest("evaluate_synthetic.py"),
     script:

@@ -11,7 +11,9 @@ with job(snakemake):
         data=Path(snakemake.input.data),
         path=Path(snakemake.output[0]),
         constants=snakemake.params.constants,
-        settings=Settings(**snakemake.params.emd, **snakemake.params.domain),
+        settings=Settings(
+            **snakemake.params.emd, **snakemake.params.domain, **snakemake.params.protocol
+        ),
         code=snakemake.params.code,
         protocol=snakemake.wildcards.protocol,
         dataset=snakemake.wildcards.dataset,

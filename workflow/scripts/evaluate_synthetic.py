@@ -11,7 +11,9 @@ with job(snakemake):
         networks=[Path(path) for path in snakemake.input.networks],
         data=Path(snakemake.input.data),
         path=Path(snakemake.output[0]),
-        settings=Settings(**snakemake.params.evaluation, **snakemake.params.domain),
+        settings=Settings(
+            **snakemake.params.evaluation, **snakemake.params.domain, **snakemake.params.protocol
+        ),
         code=snakemake.params.code,
         protocol=snakemake.wildcards.protocol,
         dataset=snakemake.wildcards.dataset,

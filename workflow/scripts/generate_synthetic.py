@@ -10,6 +10,7 @@ with job(snakemake):
     generate(
         dataset=snakemake.wildcards.dataset,
         constants=snakemake.params.constants,
+        clouds=snakemake.params.clouds,
         rows=snakemake.params.rows,
         seed=snakemake.params.seed,
         path=Path(snakemake.output[0]),

@@ -10,6 +10,7 @@ with job(snakemake):
     predict(
         network=Path(snakemake.input[0]),
         path=Path(snakemake.output[0]),
+        kept_by=snakemake.params.protocol["kept_by"],
         constants=snakemake.params.constants,
         **snakemake.params.predictions,
         code=snakemake.params.code,

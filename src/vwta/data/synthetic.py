@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = [
     "PROBLEMS",
     "ChangingDamier",
+    "MoonCloud",
     "Problem",
     "RotatingMoons",
     "SingleGaussian",
@@ -58,6 +59,10 @@ class Problem(ABC):
             The log-densities, with shape `(*)`.
         """
 
+    def frozen(self, n: int, generator: torch.Generator) -> Problem:
+        """The law as a set of n points stands for it in the published code: often itself."""
+        return self
+
 
 @dataclass(frozen=True)
 class SingleGaussian(Problem):
@@ -103,14 +108,22 @@ class RotatingMoons(Problem):
     noise: float = 0.1
 
     def sample(self, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
-        shape = (n, *x.shape[:-1])
-        t = math.pi * torch.rand(shape, generator=generator, dtype=x.dtype)
-        second = torch.rand(shape, generator=generator, dtype=x.dtype) < 0.5
-        curve = _half_circle(t)
-        curve = torch.where(second[..., None], curve.new_tensor([1.0, 0.5]) - curve, curve)
-        point = curve + self.noise * torch.randn(curve.shape, generator=generator, dtype=x.dtype)
+        point = self._draw((n, *x.shape[:-1]), generator, x.dtype)
         low, high = x.new_tensor(self.low), x.new_tensor(self.high)
         return _turn(2 * (point - low) / (high - low) - 1, 2 * math.pi * x[..., 0])
+
+    def frozen(self, n: int, generator: torch.Generator) -> MoonCloud:
+        return MoonCloud(self._draw((n,), generator, torch.float64), self.noise)
+
+    def _draw(
+        self, shape: tuple[int, ...], generator: torch.Generator, dtype: torch.dtype
+    ) -> Tensor:
+        """Points `(*shape, 2)` before they are stretched and turned."""
+        t = math.pi * torch.rand(shape, generator=generator, dtype=dtype)
+        second = torch.rand(shape, generator=generator, dtype=dtype) < 0.5
+        curve = _half_circle(t)
+        curve = torch.where(second[..., None], curve.new_tensor([1.0, 0.5]) - curve, curve)
+        return curve + self.noise * torch.randn(curve.shape, generator=generator, dtype=dtype)
 
     def log_density(self, x: Tensor, y: Tensor) -> Tensor:
         low, high = y.new_tensor(self.low), y.new_tensor(self.high)
@@ -130,6 +143,33 @@ class RotatingMoons(Problem):
         inner = point @ curve.T / self.noise**2 + point.new_tensor(np.log(weight / 2))
         outer = _log_gaussian(point, self.noise) - 1 / (2 * self.noise**2)
         return torch.logsumexp(inner, -1) + outer
+
+
+@dataclass(frozen=True)
+class MoonCloud(Problem):
+    """Moons as the published code has them: some points drawn once, of which samples are drawn.
+
+    The points' own extremes are what is stretched to the square, so the law depends on their
+    number. The density is that of :class:`RotatingMoons` with the same stretch.
+
+    Arguments:
+        points: the points, neither stretched nor turned, with shape `(n, 2)`.
+        noise: standard deviation of the noise they were drawn with.
+    """
+
+    title: ClassVar[str] = RotatingMoons.title
+    points: Tensor
+    noise: float
+
+    def sample(self, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
+        chosen = torch.randint(len(self.points), (n, *x.shape[:-1]), generator=generator)
+        low, high = self.points.amin(0), self.points.amax(0)
+        stretched = (2 * (self.points - low) / (high - low) - 1).to(x.dtype)
+        return _turn(stretched[chosen], 2 * math.pi * x[..., 0])
+
+    def log_density(self, x: Tensor, y: Tensor) -> Tensor:
+        low, high = self.points.amin(0).tolist(), self.points.amax(0).tolist()
+        return RotatingMoons(low, high, self.noise).log_density(x, y)
 
 
 @dataclass(frozen=True)

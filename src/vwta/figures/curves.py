@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 from vwta.figures.style import COLUMN, METHODS, TITLES, save, style
 from vwta.storage import read_table
 
-LOSSES = {"training": "-", "validation": "--"}
+LOSSES = {"training": "-", "loss": "--"}
 KEPT: dict[str, Any] = {"marker": "D", "color": "black", "mfc": "white", "ms": 3.5}
 
 
@@ -62,8 +62,8 @@ def _panel(axis: Axes, rows: pd.DataFrame, color: str) -> None:
         mean, low, high = (by_epoch[name].agg(how) for how in ("mean", "min", "max"))
         axis.plot(mean.index, mean, line, color=color if name == "training" else "black", lw=1)
         axis.fill_between(mean.index, low, high, color=color, alpha=0.2, lw=0)
-    kept = rows[rows["kept"]]
-    axis.plot(kept["epoch"], kept["validation"], ls="", **KEPT)
+    kept = rows[rows["kept_by_loss"]]
+    axis.plot(kept["epoch"], kept["loss"], ls="", **KEPT)
     axis.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     _leave_out_the_start(axis, rows)
 
@@ -79,6 +79,8 @@ def _leave_out_the_start(axis: Axes, rows: pd.DataFrame) -> None:
 
 
 def _legend() -> list[Line2D]:
-    colors = {"training": "0.5", "validation": "black"}
-    lines = [Line2D([], [], ls=ls, color=colors[name], label=name) for name, ls in LOSSES.items()]
+    lines = [
+        Line2D([], [], ls=LOSSES["training"], color="0.5", label="training"),
+        Line2D([], [], ls=LOSSES["loss"], color="black", label="validation"),
+    ]
     return [*lines, Line2D([], [], ls="", label="kept weights", **KEPT)]

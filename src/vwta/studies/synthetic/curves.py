@@ -15,9 +15,9 @@ from vwta.storage import read_tensors, write_table
 def collect_curves(networks: Sequence[Path], path: Path) -> None:
     """Writes the curves of trained networks as a table, one row an epoch.
 
-    Its columns are `dataset`, `model`, `K`, `seed`, `epoch` (from 1), `training` and `validation`
-    (the loss on either set), `criterion` (what the kept weights minimise) and `kept` (whether the
-    epoch's weights are those).
+    Its columns are `dataset`, `model`, `K`, `seed`, `epoch` (from 1), `training` (the loss on the
+    training rows), `loss` and `distance` (those on the validation rows; the second for WTA networks
+    alone), `kept_by_loss` and `kept_by_distance` (whether the epoch has the lowest one).
 
     Arguments:
         networks: files of trained networks.
@@ -27,11 +27,10 @@ def collect_curves(networks: Sequence[Path], path: Path) -> None:
     for file in networks:
         tensors, metadata = read_tensors(file)
         record = metadata["provenance"]
-        columns = ["training", "validation", "criterion"]
-        table = pd.DataFrame(tensors["curve"].numpy(), columns=columns)
+        kept = metadata["kept"]
+        table = pd.DataFrame(tensors["curve"].numpy(), columns=["training", *kept])
         facts = {name: record[name] for name in ("dataset", "model", "K", "seed")}
-        epochs = range(1, len(table) + 1)
-        kept = [epoch == metadata["kept_epoch"] + 1 for epoch in epochs]
-        tables.append(table.assign(**facts, epoch=epochs, kept=kept))
+        marks = {f"kept_by_{name}": table.index == epoch for name, epoch in kept.items()}
+        tables.append(table.assign(**facts, epoch=table.index + 1, **marks))
         records[str(file)] = record
     write_table(path, pd.concat(tables, ignore_index=True), {"parts": records})

@@ -35,6 +35,8 @@ class Settings:
             and `tolerance` of :func:`vwta.bandwidth.tune`.
         low: lower corner of the domain.
         high: upper corner.
+        kept_by: criterion of the weights to take, see
+            :func:`vwta.studies.synthetic.trained.load_network`.
     """
 
     h: list[float]
@@ -42,6 +44,7 @@ class Settings:
     tuning: dict[str, Any]
     low: list[float]
     high: list[float]
+    kept_by: str
 
 
 def evaluate(
@@ -69,7 +72,7 @@ def evaluate(
     sets = {name: rows.double() for name, rows in read_tensors(data)[0].items()}
     rows, trainings = [], []
     for file in networks:
-        network, metadata = load_network(file)
+        network, metadata = load_network(file, settings.kept_by)
         training = metadata["provenance"]
         logger.info("seed %d of %d networks", training["seed"], len(networks))
         measured = _measure(metadata["network"]["kind"], network, sets, settings)

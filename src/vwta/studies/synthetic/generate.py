@@ -19,6 +19,7 @@ SPLITS = ("train", "validation", "test")
 def generate(
     dataset: str,
     constants: Mapping[str, Any],
+    clouds: bool,
     rows: Mapping[str, int],
     seed: int,
     path: Path,
@@ -32,6 +33,8 @@ def generate(
     Arguments:
         dataset: name of the problem.
         constants: the problem's constants.
+        clouds: whether each split is drawn from the law frozen to as many points as it has rows,
+            see :meth:`vwta.data.synthetic.Problem.frozen`.
         rows: number of rows of each split.
         seed: seed of the sets.
         path: file to write.
@@ -43,5 +46,6 @@ def generate(
         source = generator(seed, dataset, split)
         x = inputs(rows[split], source)
         tensors[f"x_{split}"] = x
-        tensors[f"y_{split}"] = law.sample(x, 1, source).squeeze(0)
+        seen = law.frozen(rows[split], generator(seed, dataset, split, "cloud")) if clouds else law
+        tensors[f"y_{split}"] = seen.sample(x, 1, source).squeeze(0)
     write_tensors(path, tensors, {"provenance": provenance(code=code, dataset=dataset, seed=seed)})

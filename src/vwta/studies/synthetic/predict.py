@@ -21,6 +21,7 @@ from vwta.studies.synthetic.trained import load_network
 def predict(
     network: Path,
     path: Path,
+    kept_by: str,
     constants: Mapping[str, Any],
     x: Sequence[float],
     targets: int,
@@ -39,6 +40,7 @@ def predict(
     Arguments:
         network: file of the trained network.
         path: file to write.
+        kept_by: criterion of the weights to take.
         constants: the problem's constants.
         x: inputs.
         targets: number m of points of the true law for each input.
@@ -48,7 +50,7 @@ def predict(
         model: name of the model.
         K: number of atoms.
     """
-    trained, metadata = load_network(network)
+    trained, metadata = load_network(network, kept_by)
     inputs = torch.tensor(x, dtype=torch.float64)[:, None]
     atoms = trained(inputs)
     source = generator(seed, dataset, "targets")

@@ -40,9 +40,9 @@ class Settings:
         widths: widths of the trunk's layers.
         beta: weight of the scores in the loss.
         score_reduction: how the loss of the scores goes over k.
-        kept_by: what the kept weights minimise on the validation rows: the loss, or the distance
-            to the winner alone.
-        epoch_data: whether all epochs see the same rows, or each draws fresh ones.
+        epochs_see: whether all epochs see the same rows, or each draws fresh ones.
+        clouds: whether fresh rows come from the law frozen to as many points, see
+            :meth:`vwta.data.synthetic.Problem.frozen`.
         sharing: the `kind` of sharing a target among hypotheses, see :func:`vwta.losses.wta`, and
             its parameters.
         start: whether hypotheses start where chance puts them, or spread over the targets.
@@ -56,8 +56,8 @@ class Settings:
     widths: list[int]
     beta: float
     score_reduction: Literal["sum", "mean"]
-    kept_by: Literal["loss", "distance"]
-    epoch_data: Literal["fixed", "fresh"]
+    epochs_see: Literal["the same rows", "fresh rows"]
+    clouds: bool
     sharing: dict[str, Any]
     start: Literal["default", "spread"]
     bins: dict[str, Any] | None = None
@@ -85,6 +85,7 @@ class FreshData:
     rows: int
     held_out_rows: int
     seed: int
+    clouds: bool
 
     def training(self, epoch: int) -> tuple[Tensor, Tensor]:
         return self._draw("train", self.rows, epoch)
@@ -93,9 +94,11 @@ class FreshData:
         return self._draw("validation", self.held_out_rows, epoch)
 
     def _draw(self, split: str, n: int, epoch: int) -> tuple[Tensor, Tensor]:
-        source = generator(self.seed, "rows", split, epoch)
+        law, source = self.law, generator(self.seed, "rows", split, epoch)
+        if self.clouds:
+            law = law.frozen(n, generator(self.seed, "cloud", split))
         x = inputs(n, source)
-        return x, self.law.sample(x, 1, source).squeeze(0)
+        return x, law.sample(x, 1, source).squeeze(0)
 
 
 def train(
@@ -112,8 +115,9 @@ def train(
 ) -> None:
     """Trains one network for each seed.
 
-    Each output holds the kept weights as `network.*` and the losses of each epoch as `curve`; its
-    metadata say how to build the network.
+    Each output holds the kept weights as `loss.*`, with the lowest validation loss, and for WTA
+    networks also as `distance.*`, with the lowest distance to the winner; `curve` has the losses of
+    each epoch. The metadata say how to build the network.
 
     Arguments:
         dataset: name of the problem.
@@ -130,7 +134,7 @@ def train(
     law = problem(dataset, **constants)
     sets, _ = read_tensors(data)
     where = pick_device(device)
-    specification, loss, criterion = _recipe(model, K, settings)
+    specification, loss, criteria = _recipe(model, K, settings)
     facts = {"dataset": dataset, "model": model, "K": K, "code": code, "data": sha256(data)}
     # The device is part of the name: it changes the bits.
     name = key(**facts, settings=asdict(settings), device=where.type)
@@ -144,17 +148,19 @@ def train(
         rows = _data(law, sets, settings, seed)
         schedule = Schedule(settings.epochs, settings.batch_size, settings.learning_rate)
         checkpoint = path.with_suffix(".checkpoint")
-        done = fit(network, loss, criterion, rows, schedule, seed, where, checkpoint)
-        tensors = {f"network.{weight}": value for weight, value in done.weights.items()}
+        done = fit(network, loss, criteria, rows, schedule, seed, where, checkpoint)
+        tensors = {"curve": done.curve}
+        for criterion, best in done.kept.items():
+            tensors |= {f"{criterion}.{weight}": value for weight, value in best.weights.items()}
         record = provenance(
             **facts, seed=seed, device=where.type, seconds=done.seconds, settings=asdict(settings)
         )
         metadata = {
             "network": specification,
-            "kept_epoch": done.kept_epoch,
+            "kept": {criterion: best.epoch for criterion, best in done.kept.items()},
             "provenance": record,
         }
-        write_tensors(path, {**tensors, "curve": done.curve}, metadata)
+        write_tensors(path, tensors, metadata)
 
     in_pieces(outputs, make, unfinished / name)
 
@@ -168,21 +174,22 @@ def initialise(specification: Mapping[str, Any], seed: int) -> torch.nn.Module:
 
 def _recipe(
     model: str, K: int, settings: Settings
-) -> tuple[dict[str, Any], Objective | Scheduled, Objective]:
-    """How to build a model's network, its loss, and the criterion of the kept weights."""
+) -> tuple[dict[str, Any], Objective | Scheduled, dict[str, Objective]]:
+    """How to build a model's network, its loss, and the criteria of the kept weights."""
     trunk = {"kind": model, "inputs": 1, "widths": settings.widths}
     points = {"outputs": 2, "bounded": True}
     reduction = settings.score_reduction
     match model:
         case "wta":
             wta = partial(losses.wta, beta=settings.beta, score_reduction=reduction)
-            criterion = losses.winner_distance if settings.kept_by == "distance" else wta
-            return {**trunk, **points, "hypotheses": K}, _shared(wta, settings.sharing), criterion
+            criteria: dict[str, Objective] = {"loss": wta, "distance": losses.winner_distance}
+            return {**trunk, **points, "hypotheses": K}, _shared(wta, settings.sharing), criteria
         case "hist":
             scoring = partial(losses.scoring, score_reduction=reduction)
-            return {**trunk, **_bins(settings, K)}, scoring, scoring
+            return {**trunk, **_bins(settings, K)}, scoring, {"loss": scoring}
         case "mdn":
-            return {**trunk, **points, "components": K}, losses.mixture, losses.mixture
+            mixture = losses.mixture
+            return {**trunk, **points, "components": K}, mixture, {"loss": mixture}
     raise ValueError(f"unknown model {model!r}: expected wta, hist or mdn")
 
 
@@ -210,6 +217,6 @@ def _bins(settings: Settings, K: int) -> dict[str, Any]:
 
 def _data(law: Problem, sets: Mapping[str, Tensor], settings: Settings, seed: int) -> Data:
     training, validation = ((sets[f"x_{s}"], sets[f"y_{s}"]) for s in ("train", "validation"))
-    if settings.epoch_data == "fixed":
+    if settings.epochs_see == "the same rows":
         return FixedData(training, validation)
-    return FreshData(law, len(training[0]), len(validation[0]), seed)
+    return FreshData(law, len(training[0]), len(validation[0]), seed, settings.clouds)

@@ -13,11 +13,17 @@ from vwta.networks import build
 from vwta.storage import read_tensors
 
 
-def load_network(path: Path) -> tuple[nn.Module, dict[str, Any]]:
-    """Network of a file of trained weights, in float64, and the file's metadata."""
+def load_network(path: Path, kept_by: str) -> tuple[nn.Module, dict[str, Any]]:
+    """Network of a file of trained weights, in float64, and the file's metadata.
+
+    Arguments:
+        path: the file.
+        kept_by: criterion of the kept weights, `loss` or `distance`. Networks other than WTA have
+            no winner's distance: theirs are kept by the loss in any case.
+    """
     tensors, metadata = read_tensors(path)
     network = build(**metadata["network"])
-    prefix = "network."
+    prefix = "loss." if metadata["network"]["kind"] != "wta" else f"{kept_by}."
     weights = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
     network.load_state_dict(weights)
     return network.double().eval(), metadata

@@ -42,6 +42,8 @@ class Settings:
         h: bandwidths.
         low: lower corner of the domain.
         high: upper corner.
+        kept_by: criterion of the weights to take, see
+            :func:`vwta.studies.synthetic.trained.load_network`.
     """
 
     seed: int
@@ -50,6 +52,7 @@ class Settings:
     h: list[float]
     low: list[float]
     high: list[float]
+    kept_by: str
 
 
 class Candidate(NamedTuple):
@@ -117,7 +120,7 @@ def evaluate_emd(
         K: number of atoms.
     """
     x, reference = _reference(data, dataset, constants, settings)
-    trained, metadata = load_network(network)
+    trained, metadata = load_network(network, settings.kept_by)
     seed = metadata["provenance"]["seed"]
     rows = []
     for method, h, law in ESTIMATORS[model](trained, x, settings):
