@@ -119,6 +119,14 @@ BAD = {
         {"synthetic": {"protocols": {"paper": {"emd": {"models": ["mdm"]}}}}},
         "synthetic.protocols.paper.emd.models[0] = 'mdm': must be one of wta, hist, mdn (did you",
     ),
+    "figure of what a protocol does not run": (
+        {"figures": {"variants": {"K": [16], "protocols": ["improved", "relaxed"]}}},
+        "figures.variants.K = [16]: 16 must be in synthetic.protocols.relaxed.K = [49, 100]",
+    ),
+    "figure of an unknown protocol": (
+        {"figures": {"variants": {"protocols": ["papr"]}}},
+        "figures.variants.protocols[0] = papr: must be in synthetic.protocols = [",
+    ),
     "unknown protocol": (
         {"synthetic": {"protocols": {"relased": {}}}},
         "synthetic.protocols.relased: unknown key, did you mean released?",
@@ -200,13 +208,8 @@ BAD = {
         "synthetic.K[2] = 20: hist needs an entry of grids with 20 bins",
     ),
     "two grids for a K": (
-        {
-            "synthetic": {"K": [20, 16], "grids": [[5, 4], [4, 4], [4, 5]]},
-            "figures": {
-                name: {"K": [16]} for name in ("nll_against_h", "training_curves", "qualitative")
-            },
-        },
-        "synthetic.grids[2] = [4, 5]: has 20 bins, as many as [5, 4]",
+        {"synthetic": {"grids": [[3, 3], [4, 4], [5, 4], [5, 5], [7, 7], [10, 10], [4, 5]]}},
+        "synthetic.grids[6] = [4, 5]: has 20 bins, as many as [5, 4]",
     ),
     "grid of three": (
         {"synthetic": {"grids": [[3, 3, 3]]}},

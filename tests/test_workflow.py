@@ -123,7 +123,8 @@ def test_weights_and_curve_are_kept(results: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "figure", ["nll_against_h_K9", "training_curves_K9", "dirac_limits", "qualitative"]
+    "figure",
+    ["nll_against_h_K9", "training_curves_K9", "dirac_limits", "qualitative", "variants"],
 )
 def test_figures_are_pictures(results: Path, figure: str) -> None:
     picture = results / f"figures/{figure}.png"
@@ -148,7 +149,7 @@ def test_every_job_has_log_and_benchmark(results: Path) -> None:
     logs = {path.relative_to(results / "logs").with_suffix("") for path in files(results / "logs")}
     costs = files(results / "benchmarks")
     assert {path.relative_to(results / "benchmarks").with_suffix("") for path in costs} == logs
-    assert len(logs) == 21
+    assert len(logs) == 23
     assert all((pd.read_csv(path, sep="\t")["s"] > 0).all() for path in costs)
     training = (
         results / f"logs/train_synthetic/{RUN.removeprefix('synthetic/')}/0.log"

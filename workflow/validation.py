@@ -42,7 +42,7 @@ def contradictions(config: dict) -> list[str]:
     """What is wrong between the keys of a configuration that follows its schema."""
     study = config["synthetic"]
     lines = list(_strangers(config))
-    lines += _grids(study)
+    lines += _grids(study) if lines else [*_not_run(config), *_grids(study)]
     tuning = study["evaluation"]["tuning"]
     if not tuning["high"] > tuning["low"]:
         where = "synthetic.evaluation.tuning"
@@ -116,6 +116,7 @@ def _strangers(config: dict) -> Iterator[str]:
     study = config["synthetic"]
     known = {
         "headline": ("synthetic.protocols", list(study["protocols"])),
+        "protocols": ("synthetic.protocols", list(study["protocols"])),
         "K": ("synthetic.K", study["K"]),
         "dataset": ("synthetic.datasets", study["datasets"]),
         "datasets": ("synthetic.datasets", study["datasets"]),
@@ -130,6 +131,20 @@ def _strangers(config: dict) -> Iterator[str]:
                 name = _name([*path, key, *([index] if isinstance(value, list) else [])])
                 if entry not in allowed:
                     yield f"{name} = {entry}: must be in {place} = {allowed}"
+
+
+def _not_run(config: dict) -> Iterator[str]:
+    """What a figure compares that a protocol does not run."""
+    study, figure = config["synthetic"], config["figures"]["variants"]
+    for name in figure["protocols"]:
+        for key in ("datasets", "K"):
+            run = study["protocols"][name].get(key, study[key])
+            missing = [value for value in figure[key] if value not in run]
+            if missing:
+                yield (
+                    f"figures.variants.{key} = {figure[key]}: {missing[0]} must be in "
+                    f"synthetic.protocols.{name}.{key} = {run}"
+                )
 
 
 def load(path: Path) -> object:

@@ -17,7 +17,7 @@ rule figures:
         ),
         expand(
             f"{FIGURES}/{{figure}}.{{suffix}}",
-            figure=["dirac_limits", "qualitative"],
+            figure=["dirac_limits", "qualitative", "variants"],
             suffix=["pdf", "png"],
         ),
 
