@@ -1,0 +1,29 @@
+"""What can go wrong with data: each message names the thing, what was found, and the remedy."""
+
+from __future__ import annotations
+
+__all__ = ["BadArchive", "BadTable", "DataError", "Mismatch", "NoSpace", "Unavailable"]
+
+
+class DataError(RuntimeError):
+    """Data that cannot be used; the message can be shown to a user as it stands."""
+
+
+class Unavailable(DataError):
+    """A file is at none of the places where it may be."""
+
+
+class NoSpace(DataError):
+    """A file does not fit on the disk."""
+
+
+class Mismatch(DataError):
+    """Content that is not the expected one."""
+
+
+class BadArchive(DataError):
+    """An archive that is damaged, or that would do harm when unpacked."""
+
+
+class BadTable(DataError):
+    """A table that cannot be read as numbers."""
