@@ -1,0 +1,91 @@
+"""How far downloads are: a line that is redrawn on a terminal, log lines elsewhere."""
+
+from __future__ import annotations
+
+__all__ = ["Progress", "size"]
+
+import logging
+import shutil
+import sys
+import threading
+import time
+from typing import TextIO
+
+REDRAWN = 0.1  # seconds between two states of the line
+LOGGED = 30.0  # seconds between two log lines of a file
+BAR = 20  # characters
+
+log = logging.getLogger(__name__)
+
+
+class Progress:
+    """Shows all downloads of a process; threads may share it.
+
+    Arguments:
+        stream: where to draw; log lines are written instead if it is no terminal.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = stream or sys.stderr
+        self.draws = self.stream.isatty()
+        self._lock = threading.Lock()
+        self._state: dict[str, tuple[int, int | None]] = {}
+        self._shown: dict[str, float] = {}
+        self._drawn = 0.0
+
+    def update(self, name: str, done: int, total: int | None) -> None:
+        """Says that `done` bytes of a file are there, of `total` if that is known."""
+        now = time.monotonic()
+        with self._lock:
+            self._state[name] = done, total
+            if self.draws:
+                if now - self._drawn >= REDRAWN:
+                    self._draw()
+                    self._drawn = now
+            elif now - self._shown.setdefault(name, now) >= LOGGED:
+                log.info("%s: %s", name, _amount(done, total))
+                self._shown[name] = now
+
+    def end(self, name: str) -> None:
+        """Forgets a file."""
+        with self._lock:
+            self._state.pop(name, None)
+            self._shown.pop(name, None)
+            if self.draws:
+                self._draw()
+
+    def _draw(self) -> None:
+        text = "   ".join(
+            f"{name} {_bar(done, total)}{_amount(done, total)}"
+            for name, (done, total) in self._state.items()
+        )
+        width = shutil.get_terminal_size().columns - 1
+        self.stream.write(f"\r\x1b[K{text[:width]}")
+        self.stream.flush()
+
+
+def size(number: float) -> str:
+    """A number of bytes for people.
+
+    Example:
+        >>> size(512), size(448_576_698)
+        ('512 B', '448.6 MB')
+    """
+    for unit in ("B", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.0f} B" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} GB"
+
+
+def _amount(done: int, total: int | None) -> str:
+    if not total:
+        return size(done)
+    return f"{size(done)} of {size(total)}, {100 * done // total} %"
+
+
+def _bar(done: int, total: int | None) -> str:
+    if not total:
+        return ""
+    filled = min(BAR * done // total, BAR)
+    return f"[{'#' * filled}{'.' * (BAR - filled)}] "
