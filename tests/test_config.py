@@ -12,14 +12,16 @@ import pytest
 import yaml
 from snakemake.utils import update_config
 
+from vwta.data.regression import splits_sha256
 from vwta.data.synthetic import PROBLEMS
+from vwta.data.uci import SETS, official_splits
 from vwta.figures.style import TITLES
 from vwta.networks import NETWORKS
 from vwta.studies.synthetic.estimators import SWEPT
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMAS = ROOT / "workflow/schemas"
-TIERS = sorted(path.stem for path in (ROOT / "config").glob("*.yaml") if path.stem != "config")
+TIERS = sorted({path.stem for path in (ROOT / "config").glob("*.yaml")} - {"config", "data"})
 
 
 def read(name: str) -> Any:
@@ -139,7 +141,7 @@ BAD = {
         {"synthetic": {"trainig": 1}},
         "synthetic.trainig: unknown key, did you mean training?; allowed: headline, protocols,",
     ),
-    "unknown section": ({"uci": {}}, "uci: unknown key; allowed: tier, device, synthetic, figures"),
+    "unknown section": ({"uci": {}}, "uci: unknown key; allowed: tier, device, data,"),
     "wrong type": (
         {"synthetic": {"training": {"epochs": "ten"}}},
         "synthetic.training.epochs = 'ten': must be an integer >= 1",
@@ -155,6 +157,14 @@ BAD = {
     "no list": (
         {"synthetic": {"K": 9}},
         "synthetic.K = 9: must be a list of at least 1, each of which must be an integer >= 1",
+    ),
+    "no folder": (
+        {"data": {"mirror": 3}},
+        "data.mirror = 3: must be a text or null",
+    ),
+    "no cache": (
+        {"data": {"cache": ""}},
+        "data.cache = '': must be a text, not an empty one",
     ),
     "no section": (
         {"synthetic": {"data": None}},
@@ -291,6 +301,75 @@ def test_snakemake_stops_before_any_job(case: str, tmp_path: Path) -> None:
     assert ", line " not in output
     assert "Nothing was run." in output
     assert not (ROOT / "results" / "never").exists()
+
+
+def test_table_of_files_is_valid(validation: ModuleType) -> None:
+    table = read("config/data.yaml")
+    assert validation.problems(table, "data.schema.yaml") == []
+    assert validation.data_contradictions(table) == []
+    assert set(table["uci"]) == {*SETS, "diabetes"}
+    for name, entry in table["uci"].items():
+        if name in SETS:
+            assert entry["inputs"] == SETS[name].inputs
+        found = splits_sha256(official_splits(name, entry["rows"], entry["splits"]["count"]))
+        assert found == entry["splits"]["sha256"], name
+
+
+BAD_FILES = {
+    "plain http": (
+        {"boston": {"file": {"sources": [{"url": "http://host/file"}]}}},
+        "uci.boston.file.sources[0].url = 'http://host/file': must be a text that matches ^https://",
+    ),
+    "no checksum": (
+        {"boston": {"file": {"checksums": ["sha256:12"]}}},
+        "uci.boston.file.checksums[0] = 'sha256:12': must be a text that matches ^(sha256:",
+    ),
+    "outside of the cache": (
+        {"boston": {"file": {"path": "uci/../../housing.data"}}},
+        "uci.boston.file.path = 'uci/../../housing.data': must be a text that matches",
+    ),
+    "unknown set": ({"bostn": {}}, "uci.bostn: unknown key, did you mean boston?"),
+    "package with an address": (
+        {"boston": {"file": {"package": "scikit-learn"}}},
+        "uci.boston.file.path: must go, a package brings the data",
+    ),
+    "two sets in a file": (
+        {"yacht": {"file": {"path": "uci/housing.data"}}},
+        "uci.yacht.file.path = uci/housing.data: is that of uci.boston.file too",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FILES)
+def test_bad_table_of_files_is_explained(validation: ModuleType, case: str) -> None:
+    change, message = BAD_FILES[case]
+    table = read("config/data.yaml")
+    update_config(table, {"uci": deepcopy(change)})
+    lines = validation.problems(table, "data.schema.yaml") or validation.data_contradictions(table)
+    assert message in lines[0]
+
+
+def test_incomplete_entry_is_explained(validation: ModuleType) -> None:
+    table = read("config/data.yaml")
+    del table["uci"]["boston"]["file"]["checksums"]
+    assert validation.problems(table, "data.schema.yaml") == []
+    assert validation.data_contradictions(table) == ["uci.boston.file.checksums: missing"]
+
+
+def test_audio_archives_have_room(validation: ModuleType) -> None:
+    table = read("config/data.yaml")
+    file = {
+        "path": "audio/ov1_split1.zip",
+        "sources": [{"url": "https://example.org/ov1_split1.zip"}],
+        "checksums": [f"md5:{'0' * 32}"],
+    }
+    entry = {"file": file, "licence": "non-commercial", "citation": "someone"}
+    table["audio"] = {"ov1_split1": entry}
+    assert validation.problems(table, "data.schema.yaml") == []
+    assert validation.data_contradictions(table) == []
+    entry["rows"] = 1
+    (line,) = validation.problems(table, "data.schema.yaml")
+    assert "audio.ov1_split1.rows: unknown key; allowed: file, licence, citation" in line
 
 
 def test_schema_and_code_know_the_same_names() -> None:

@@ -12,7 +12,14 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
-__all__ = ["contradictions", "load", "ownership_problems", "problems", "protocol_contradictions"]
+__all__ = [
+    "contradictions",
+    "data_contradictions",
+    "load",
+    "ownership_problems",
+    "problems",
+    "protocol_contradictions",
+]
 
 SCHEMAS = Path(__file__).resolve().parent / "schemas"
 SHARING = {
@@ -27,6 +34,8 @@ KINDS = {
     "integer": "an integer",
     "number": "a number",
     "string": "a text",
+    "boolean": "true or false",
+    "null": "null",
 }
 
 
@@ -95,6 +104,27 @@ def ownership_problems(protocols: dict) -> list[str]:
             if other is not None and stage not in protocols.get(other, {}):
                 must = f"must be one of synthetic.protocols that {wanted[key]}"
                 lines.append(f"{name}.{key} = {other}: {must}")
+    return lines
+
+
+def data_contradictions(table: dict) -> list[str]:
+    """What is wrong between the entries of a table of files that follows its schema."""
+    lines, seen = [], {}
+    for section, entries in table.items():
+        for name, entry in entries.items():
+            place, file = f"{section}.{name}.file", entry["file"]
+            wanted = ["package"] if "package" in file else ["path", "sources", "checksums"]
+            allowed = wanted if "package" in file else [*wanted, "bytes"]
+            lines += [f"{place}.{key}: missing" for key in wanted if key not in file]
+            lines += [
+                f"{place}.{key}: must go, a package brings the data"
+                for key in file
+                if key not in allowed
+            ]
+            path = file.get("path", place)
+            if path in seen:
+                lines.append(f"{place}.path = {path}: is that of {seen[path]} too")
+            seen[path] = place
     return lines
 
 
@@ -180,8 +210,9 @@ def _wanted(schema: dict, rules: dict, error: ValidationError | None = None) -> 
         allowed = list(map(str, schema["enum"]))
         close = get_close_matches(str(error.instance), allowed, n=1) if error else []
         return f"must be one of {', '.join(allowed)}" + (f" ({_hint(close)})" if close else "")
-    text = f"must be {KINDS[schema['type']]}"
-    if schema["type"] == "array":
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    text = f"must be {' or '.join(KINDS[kind] for kind in kinds)}"
+    if "array" in kinds:
         low, high = schema.get("minItems", 0), schema.get("maxItems")
         text += f" of {low} entries" if low == high else f" of at least {low}" if low else ""
         if "items" in schema:
@@ -192,6 +223,8 @@ def _wanted(schema: dict, rules: dict, error: ValidationError | None = None) -> 
         if bound in schema
     ]
     text += f" {' and '.join(bounds)}" if bounds else ""
+    if error is not None and error.validator == "minLength":
+        text += ", not an empty one"
     if "pattern" in schema:
         text += f" that matches {schema['pattern']}"
     if error is not None and isinstance(error.instance, str) and _is_number(error.instance):
