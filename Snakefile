@@ -10,6 +10,7 @@ configfile: "config/config.yaml"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/fetch.smk"
 include: "workflow/rules/synthetic.smk"
 include: "workflow/rules/theory.smk"
 include: "workflow/rules/emd.smk"

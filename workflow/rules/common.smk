@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import os
 import sys
 from pathlib import Path
 
@@ -48,11 +49,35 @@ check(
     "The choice of protocols in synthetic.protocols",
 )
 GPUS = int(config["device"] == "cuda")
+FILES = validation.load(Path(workflow.basedir, "config", "data.yaml"))
+check(
+    validation.problems(FILES, "data.schema.yaml")
+    or validation.data_contradictions(FILES),
+    "The table of files config/data.yaml",
+)
+CACHE = os.path.expanduser(config["data"]["cache"])
+MIRROR = os.path.expanduser(
+    config["data"]["mirror"] or os.environ.get("VWTA_MIRROR", "")
+)
 
 
 def chunks(items, size):
     """Consecutive pieces of a list, of at most a size."""
     return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def kept_at(entry):
+    """Where the file of an entry of FILES is kept, None if a package brings it."""
+    path = entry["file"].get("path")
+    return path and f"{CACHE}/{path}"
+
+
+def unrecorded(value):
+    """Params function: a value whose change runs nothing again.
+
+    Snakemake records no params that follow from the output.
+    """
+    return lambda wildcards, output: value
 
 
 def trainer(name):

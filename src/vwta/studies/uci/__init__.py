@@ -1,0 +1,1 @@
+"""The UCI study, one module for each stage."""

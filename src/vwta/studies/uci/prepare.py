@@ -1,0 +1,53 @@
+"""First stage: the table of a set, checked against the benchmark's."""
+
+from __future__ import annotations
+
+__all__ = ["prepare"]
+
+from pathlib import Path
+
+import torch
+
+from vwta.data.embedded import diabetes
+from vwta.data.errors import BadTable
+from vwta.data.regression import is_discrete
+from vwta.data.uci import read
+from vwta.provenance import provenance
+from vwta.storage import sha256, write_tensors
+
+
+def prepare(
+    dataset: str, source: Path | None, rows: int, matrix: str | None, path: Path, code: str
+) -> None:
+    """Reads a set and writes it as tensors.
+
+    The file holds `inputs` with shape `(N, d)` and `target` with shape `(N,)`, both float64; its
+    metadata name the columns and say whether the target takes few values. Splits are not stored:
+    :func:`vwta.data.uci.official_splits` gives them.
+
+    Arguments:
+        dataset: name of the set.
+        source: its official file, None if a package brings it.
+        rows: number of rows that it must have.
+        matrix: hash of the parsed table, None if it is unknown.
+        path: file to write.
+        code: digest of the code, for the record.
+    """
+    table = diabetes(matrix) if source is None else read(dataset, source, matrix)
+    if len(table.target) != rows:
+        raise BadTable(
+            f"{source}: {len(table.target)} rows where {dataset} has {rows}. "
+            "Remedy: delete the file and fetch it again"
+        )
+    data = {"file": sha256(source) if source else None, "matrix": matrix}
+    facts = {
+        "columns": table.columns,
+        "label": table.label,
+        "discrete": is_discrete(table.target),
+        "provenance": provenance(code=code, dataset=dataset, data=data),
+    }
+    tensors = {
+        "inputs": torch.from_numpy(table.inputs),
+        "target": torch.from_numpy(table.target),
+    }
+    write_tensors(path, tensors, facts)
