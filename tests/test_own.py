@@ -21,11 +21,10 @@ def written(tmp_path: Path, content: str | bytes) -> Path:
     [
         "a,y,b\n1,2,3\n4,5.5,-6e-1\n",
         "a,y,b\r\n1,2,3\r\n4,5.5,-6e-1",
-        '\ufeff"a", "y" ,b\n 1 ,2,"3"\n\n4,5.5,-.6\n\n',
+        '\ufeff"a",y ,b\n 1 ,2,"3"\n\n4,5.5,-.6\n\n',
     ],
 )
 def test_reads_numbers(tmp_path: Path, content: str) -> None:
-    content = content.replace(', "y" ,', ",y ,")
     table = read_csv(written(tmp_path, content), "y")
     assert table.name == "mine"
     assert (table.columns, table.label) == (("a", "b"), "y")

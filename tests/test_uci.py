@@ -218,6 +218,7 @@ BROKEN: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "no workbook": ("concrete", lambda path: path.write_text("<html>\n"), "BOF"),
     "no archive": ("energy", lambda path: path.write_text("<html>\n"), "zip"),
     "no year": ("year", lambda path: path.write_text("a," * 90 + "b\n"), "double"),
+    "hole in year": ("year", lambda path: path.write_text("1," * 90 + "\n"), "double"),
     "short year": ("year", lambda path: path.write_text("1,2\n"), "Expected 91 columns"),
     "text": ("energy", lambda path: xlsx(path, {"1": [["X"] * 9, [*range(8), "?"]]}), "'?'"),
     "empty": ("power", lambda path: xlsx(path, {"Sheet5": []}), "unpack"),
