@@ -21,12 +21,14 @@ RUN = "synthetic/paper/single_gaussian/wta/K9"
 
 PICTURES = {"figure_dirac_limits", "figure_qualitative"}
 CURVES = {"collect_curves_synthetic", "figure_training_curves"}
-DRAWN = {"figure_nll_against_h", "figure_training_curves"} | PICTURES
-GRID = {"evaluate_synthetic", "collect_synthetic", "figure_nll_against_h"}
-TRANSPORTED = {"evaluate_emd", "collect_emd"}
+AGAINST_K = {"figure_quantitative", "figure_quantitative_std"}
+OF_GRID = {"figure_nll_against_h", "figure_tuned"} | AGAINST_K
+DRAWN = {"figure_training_curves"} | OF_GRID | PICTURES
+GRID = {"evaluate_synthetic", "collect_synthetic"} | OF_GRID
+TRANSPORTED = {"evaluate_emd", "collect_emd"} | AGAINST_K
 EVALUATED = GRID | TRANSPORTED
 TRAINED = {"train_synthetic_0", "predict_synthetic"} | EVALUATED | CURVES | PICTURES
-THEORY = {"evaluate_synthetic_theory", "collect_synthetic_theory"}
+THEORY = {"evaluate_synthetic_theory", "collect_synthetic_theory"} | AGAINST_K
 MODELLED = EVALUATED | {"evaluate_emd_truth"}
 MEASURED = EVALUATED | THEORY | {"evaluate_emd_truth"}
 
@@ -124,7 +126,16 @@ def test_weights_and_curve_are_kept(results: Path) -> None:
 
 @pytest.mark.parametrize(
     "figure",
-    ["nll_against_h_K9", "training_curves_K9", "dirac_limits", "qualitative", "variants"],
+    [
+        "nll_against_h_K9",
+        "training_curves_K9",
+        "dirac_limits",
+        "qualitative",
+        "quantitative",
+        "quantitative_std",
+        "tuned",
+        "variants",
+    ],
 )
 def test_figures_are_pictures(results: Path, figure: str) -> None:
     picture = results / f"figures/{figure}.png"
@@ -150,7 +161,7 @@ def test_every_job_has_log_and_benchmark(results: Path) -> None:
     logs = {path.relative_to(results / "logs").with_suffix("") for path in files(results / "logs")}
     costs = files(results / "benchmarks")
     assert {path.relative_to(results / "benchmarks").with_suffix("") for path in costs} == logs
-    assert len(logs) == 23
+    assert len(logs) == 26
     assert all((pd.read_csv(path, sep="\t")["s"] > 0).all() for path in costs)
     training = (
         results / f"logs/train_synthetic/{RUN.removeprefix('synthetic/')}/0.log"
@@ -191,6 +202,7 @@ def test_nothing_is_left_to_do(tree: Path, results: Path) -> None:
         ("config/smoke.yaml", "h: [0.1, 0.2, 0.5]", "h: [0.1, 0.2]", GRID),
         ("config/config.yaml", "seeds_per_job: 1", "seeds_per_job: 5", set()),
         ("config/config.yaml", "tolerance: 0.01", "tolerance: 0.02", GRID),
+        ("src/vwta/figures/against_K.py", "capsize=1.5", "capsize=2", AGAINST_K | {"figure_tuned"}),
         (
             "src/vwta/figures/curves.py",
             "MaxNLocator(nbins=5",

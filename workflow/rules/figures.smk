@@ -17,7 +17,14 @@ rule figures:
         ),
         expand(
             f"{FIGURES}/{{figure}}.{{suffix}}",
-            figure=["dirac_limits", "qualitative", "variants"],
+            figure=[
+                "dirac_limits",
+                "qualitative",
+                "quantitative",
+                "quantitative_std",
+                "tuned",
+                "variants",
+            ],
             suffix=["pdf", "png"],
         ),
 
