@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import NullFormatter, NullLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
 from vwta.figures.style import COLUMN, METHODS, TITLES, Look, save, shade, sparse_labels, style
 from vwta.storage import read_table
@@ -43,13 +43,7 @@ MODELS = {
 THIN = 0.8
 MARKERS = "osv^"  # of V-WTA's bandwidths, from the smallest on
 # Digits of the ticks of a logarithmic axis, from sparse to dense.
-DIGITS = (
-    (1,),
-    (1, 3),
-    (1, 2, 5),
-    (1, 1.5, 2, 3, 5, 7),
-    (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9),
-)
+DIGITS = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7))
 
 Spread = Callable[[pd.DataFrame], tuple[pd.Series, pd.Series]]
 
@@ -226,7 +220,10 @@ def _by_seed(rows: pd.DataFrame, K: Sequence[int], column: str = "value") -> pd.
     if gaps:
         names = ("protocol", "metric", "dataset", "method", "tuned", "h")
         common = {name: rows[name].iloc[0] for name in names if rows[name].nunique() == 1}
-        missing = ", ".join(f"K = {count} and seed = {seed}" for count, seed in gaps)
+        missing = ", ".join(
+            f"K = {count}" if seed == -1 else f"K = {count} and seed = {seed}"
+            for count, seed in gaps
+        )
         raise ValueError(f"{_name(common)}: no row with {missing}")
     return values
 
@@ -288,9 +285,11 @@ def _logarithmic(axis: Axes) -> None:
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)))
     for digits in DIGITS:
         ticks = [float(f"{digit}e{decade}") for decade in decades for digit in digits]
-        ticks = [tick for tick in ticks if low <= tick <= high]
-        if len(ticks) >= 3:
+        if sum(low <= tick <= high for tick in ticks) >= 3:
             break
+    else:  # so narrow that it is nearly linear
+        ticks = list(MaxNLocator(4).tick_values(low, high))
+    ticks = [tick for tick in ticks if low <= tick <= high]
     axis.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.yaxis.set_minor_formatter(NullFormatter())
 
