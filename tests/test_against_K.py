@@ -92,12 +92,25 @@ def write(table: pd.DataFrame, folder: Path) -> list[Path]:
 
 
 def draw(table: pd.DataFrame, folder: Path, spread: str = "range", **changes: Any) -> None:
-    settings = {"protocol": "paper", "models": NETWORK, "h": H, "K": K, "spread": spread}
+    settings = {
+        "protocol": "paper",
+        "otherwise": "paper",
+        "models": NETWORK,
+        "h": H,
+        "K": K,
+        "spread": spread,
+    }
     quantitative(write(table, folder), [], **settings | changes)
 
 
 def draw_tuned(table: pd.DataFrame, folder: Path, **changes: Any) -> None:
-    settings = {"protocol": "paper", "models": NETWORK, "methods": TUNED, "K": K}
+    settings = {
+        "protocol": "paper",
+        "otherwise": "paper",
+        "models": NETWORK,
+        "methods": TUNED,
+        "K": K,
+    }
     tuned(write(table, folder)[0], [], datasets=list(H), **settings | changes)
 
 
@@ -343,7 +356,7 @@ def without(**where: Any) -> Change:
 
 DAMIER = {"dataset": "changing_damier", "protocol": "paper"}
 MISSING: dict[str, tuple[Change, str]] = {
-    "protocol": (without(protocol="paper"), r"no row with protocol = paper, there are \['other'\]"),
+    "protocol": (without(protocol="paper"), r"no row with protocol = paper, there are \[\]"),
     "problem": (
         without(metric="emd", **DAMIER),
         r"metric = emd: no row with dataset = changing_damier, there are \['single_gaussian'\]",

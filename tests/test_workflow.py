@@ -132,9 +132,11 @@ def test_weights_and_curve_are_kept(results: Path) -> None:
         "training_curves_K9",
         "dirac_limits",
         "qualitative",
-        "quantitative",
+        "quantitative_paper",
+        "quantitative_improved",
         "quantitative_std",
-        "tuned",
+        "tuned_paper",
+        "tuned_improved",
         "variants",
     ],
 )

@@ -10,24 +10,25 @@ rule figure_quantitative:
     input:
         METRICS,
     output:
-        pdf=f"{FIGURES}/quantitative.pdf",
+        pdf=f"{FIGURES}/quantitative_{{protocol}}.pdf",
         png=report(
-            f"{FIGURES}/quantitative.png",
+            f"{FIGURES}/quantitative_{{protocol}}.png",
             caption="../report/quantitative.rst",
             category="Synthetic study",
-            labels={"figure": "Metrics against K"},
+            labels={"figure": "Metrics against K", "protocol": "{protocol}"},
         ),
     log:
-        f"{LOGS}/figure_quantitative.log",
+        f"{LOGS}/figure_quantitative/{{protocol}}.log",
     benchmark:
-        f"{BENCHMARKS}/figure_quantitative.tsv"
+        f"{BENCHMARKS}/figure_quantitative/{{protocol}}.tsv"
     conda:
         "../../envs/cpu.yaml"
     resources:
         mem_mb=1000,
         runtime=10,
     params:
-        protocol=HEADLINE,
+        protocol="{protocol}",
+        otherwise=HEADLINE,
         models=STUDY["models"],
         h={name: STUDY["emd"]["h"][name] for name in QUANTITATIVE},
         K=STUDY["K"],
@@ -59,6 +60,7 @@ rule figure_quantitative_std:
         runtime=10,
     params:
         protocol=HEADLINE,
+        otherwise=HEADLINE,
         models=STUDY["models"],
         h={
             name: config["figures"]["quantitative_std"]["h"][name]
@@ -75,24 +77,25 @@ rule figure_tuned:
     input:
         f"{SYNTHETIC}/metrics/evaluation.parquet",
     output:
-        pdf=f"{FIGURES}/tuned.pdf",
+        pdf=f"{FIGURES}/tuned_{{protocol}}.pdf",
         png=report(
-            f"{FIGURES}/tuned.png",
+            f"{FIGURES}/tuned_{{protocol}}.png",
             caption="../report/tuned.rst",
             category="Synthetic study",
-            labels={"figure": "NLL at tuned bandwidths"},
+            labels={"figure": "NLL at tuned bandwidths", "protocol": "{protocol}"},
         ),
     log:
-        f"{LOGS}/figure_tuned.log",
+        f"{LOGS}/figure_tuned/{{protocol}}.log",
     benchmark:
-        f"{BENCHMARKS}/figure_tuned.tsv"
+        f"{BENCHMARKS}/figure_tuned/{{protocol}}.tsv"
     conda:
         "../../envs/cpu.yaml"
     resources:
         mem_mb=1000,
         runtime=10,
     params:
-        protocol=HEADLINE,
+        protocol="{protocol}",
+        otherwise=HEADLINE,
         models=STUDY["models"],
         methods=STUDY["evaluation"]["tuning"]["methods"],
         low=STUDY["evaluation"]["tuning"]["low"],

@@ -11,6 +11,7 @@ with job(snakemake):
         metrics=[Path(path) for path in snakemake.input],
         paths=[Path(path) for path in snakemake.output],
         protocol=snakemake.params.protocol,
+        otherwise=snakemake.params.otherwise,
         models=snakemake.params.models,
         h=snakemake.params.h,
         K=snakemake.params.K,

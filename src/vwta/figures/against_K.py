@@ -16,6 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
 from vwta.figures.style import COLUMN, METHODS, TITLES, Look, save, shade, sparse_labels, style
+from vwta.metrics import of_protocol
 from vwta.storage import read_table
 
 # What the panels of a row show, by metric from top to bottom; the first is drawn on top.
@@ -77,6 +78,7 @@ def quantitative(
     metrics: Sequence[Path],
     paths: Sequence[Path],
     protocol: str,
+    otherwise: str,
     models: Sequence[str],
     h: Mapping[str, Sequence[float]],
     K: Sequence[int],
@@ -91,13 +93,14 @@ def quantitative(
         metrics: tables of metrics: evaluation, distances and reference risks.
         paths: files to write, in the format of their suffix.
         protocol: which protocol's rows to draw.
+        otherwise: the protocol for methods without rows, see :func:`vwta.metrics.of_protocol`.
         models: networks of the study; what follows from others is left out.
         h: bandwidths of V-WTA for each problem; problems from left to right.
         K: numbers of hypotheses.
         spread: `range` for a band from the lowest seed to the highest, `deviation` for bars of one
             standard deviation.
     """
-    table = pd.concat([read_table(path) for path in metrics])
+    table = of_protocol(pd.concat([read_table(path) for path in metrics]), protocol, otherwise)
     every = sorted({value for values in h.values() for value in values})
     looks = _looks(every)
     with style():
@@ -122,6 +125,7 @@ def tuned(
     metrics: Path,
     paths: Sequence[Path],
     protocol: str,
+    otherwise: str,
     models: Sequence[str],
     methods: Sequence[str],
     datasets: Sequence[str],
@@ -136,12 +140,13 @@ def tuned(
         metrics: table of metrics.
         paths: files to write, in the format of their suffix.
         protocol: which protocol's rows to draw.
+        otherwise: the protocol for methods without rows, see :func:`vwta.metrics.of_protocol`.
         models: networks of the study; what follows from others is left out.
         methods: methods whose bandwidth was tuned.
         datasets: problems, from left to right.
         K: numbers of hypotheses.
     """
-    table = read_table(metrics)
+    table = of_protocol(read_table(metrics), protocol, otherwise)
     best = [BEST] if "wta" in models else []
     curves = [*_curves(methods, models), *best, *_curves(("mdn", "truth"), models)]
     looks = _looks([])
