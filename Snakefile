@@ -15,6 +15,7 @@ include: "workflow/rules/synthetic.smk"
 include: "workflow/rules/theory.smk"
 include: "workflow/rules/emd.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/against_K.smk"
 include: "workflow/rules/qualitative.smk"
 include: "workflow/rules/variants.smk"
 

@@ -16,8 +16,19 @@ rule figures:
             suffix=["pdf", "png"],
         ),
         expand(
+            f"{FIGURES}/{{figure}}_{{protocol}}.{{suffix}}",
+            figure=["quantitative", "tuned"],
+            protocol=config["figures"]["quantitative"]["protocols"],
+            suffix=["pdf", "png"],
+        ),
+        expand(
             f"{FIGURES}/{{figure}}.{{suffix}}",
-            figure=["dirac_limits", "qualitative", "variants"],
+            figure=[
+                "dirac_limits",
+                "qualitative",
+                "quantitative_std",
+                "variants",
+            ],
             suffix=["pdf", "png"],
         ),
 
