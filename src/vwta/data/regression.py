@@ -53,7 +53,7 @@ def splits(rows: int, count: int, seed: int = 1, fraction: float = 0.9) -> list[
 
     Example:
         >>> [train.tolist() for train, test in splits(4, 2)]
-        [[3, 2, 0], [2, 3, 1]]
+        [[3, 2, 0], [0, 2, 1]]
     """
     if rows < 2:
         raise ValueError(f"{rows} rows cannot be split into train and test: at least 2 are needed")
