@@ -16,7 +16,7 @@ from vwta.seeds import generator
 from vwta.storage import read_table, read_tensors, write_tensors
 from vwta.studies.synthetic.generate import generate
 from vwta.studies.synthetic.transport import (
-    ESTIMATORS,
+    MEASURED,
     Settings,
     evaluate_emd,
     evaluate_emd_truth,
@@ -110,4 +110,4 @@ def test_truth_is_nearer_with_more_points(files: dict[str, Path], tmp_path: Path
 
 
 def test_every_kind_of_network_is_measured() -> None:
-    assert ESTIMATORS.keys() == NETWORKS.keys()
+    assert MEASURED.keys() == NETWORKS.keys()

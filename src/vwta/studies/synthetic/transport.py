@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["ESTIMATORS", "Settings", "evaluate_emd", "evaluate_emd_truth"]
+__all__ = ["MEASURED", "Settings", "evaluate_emd", "evaluate_emd_truth"]
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,13 +17,13 @@ from torch import Tensor, nn
 from vwta.data.synthetic import problem
 from vwta.distributions import DiracMixture, KernelMixture, VoronoiMixture
 from vwta.emd import emd
-from vwta.kernels import Gaussian, Uniform
 from vwta.metrics import tidy
-from vwta.models import Estimator, MixtureDensity
+from vwta.models import Estimator
 from vwta.provenance import provenance
 from vwta.seeds import generator
 from vwta.spaces import Box
 from vwta.storage import read_tensors, sha256, write_table
+from vwta.studies.synthetic.estimators import SWEPT, estimators
 from vwta.studies.synthetic.trained import load_network
 
 logger = logging.getLogger(__name__)
@@ -63,29 +63,11 @@ class Candidate(NamedTuple):
     law: Law
 
 
-def _wta(network: nn.Module, x: Tensor, settings: Settings) -> Iterator[Candidate]:
-    domain = Box(settings.low, settings.high)
-    yield Candidate("dirac_wta", None, Estimator(network)(x))
-    yield Candidate("unif_v_wta", None, Estimator(network, Uniform(), domain)(x))
-    cut = Estimator(network, Gaussian(settings.h[0]), domain)(x)
-    for h in settings.h:
-        yield Candidate("v_wta", h, cut.with_bandwidth(h))
-
-
-def _hist(network: nn.Module, x: Tensor, settings: Settings) -> Iterator[Candidate]:
-    domain = Box(settings.low, settings.high)
-    yield Candidate("unif_hist", None, Estimator(network, Uniform(), domain)(x))
-
-
-def _mdn(network: nn.Module, x: Tensor, settings: Settings) -> Iterator[Candidate]:
-    yield Candidate("mdn", None, MixtureDensity(network)(x))
-
-
 # What is measured for a network of a kind; another kind of network is another entry.
-ESTIMATORS: dict[str, Callable[[nn.Module, Tensor, Settings], Iterator[Candidate]]] = {
-    "wta": _wta,
-    "hist": _hist,
-    "mdn": _mdn,
+MEASURED: dict[str, tuple[str, ...]] = {
+    "wta": ("dirac_wta", "unif_v_wta", "v_wta"),
+    "hist": ("unif_hist",),
+    "mdn": ("mdn",),
 }
 
 
@@ -116,14 +98,14 @@ def evaluate_emd(
         code: digest of the code.
         protocol: name of the protocol.
         dataset: name of the problem.
-        model: kind of the network, a key of :data:`ESTIMATORS`.
+        model: kind of the network, a key of :data:`MEASURED`.
         K: number of atoms.
     """
     x, reference = _reference(data, dataset, constants, settings)
     trained, metadata = load_network(network, settings.kept_by)
     seed = metadata["provenance"]["seed"]
     rows = []
-    for method, h, law in ESTIMATORS[model](trained, x, settings):
+    for method, h, law in _candidates(model, trained, x, settings):
         source = generator(settings.seed, dataset, "prediction", model, K, seed, method, str(h))
         name = method if h is None else f"{method} at h={h:g}"
         value = _mean_emd(reference, *_atoms(law, settings.samples, source), name)
@@ -163,6 +145,20 @@ def _reference(
     source = generator(settings.seed, dataset, "reference")
     y = problem(dataset, **constants).sample(x, settings.samples, source)
     return x, y.transpose(0, 1)
+
+
+def _candidates(
+    model: str, network: nn.Module, x: Tensor, settings: Settings
+) -> Iterator[Candidate]:
+    """The laws to be measured at inputs `(N, 1)`, one after the other."""
+    domain = Box(settings.low, settings.high)
+    laws = {"dirac_wta": Estimator(network), **estimators(model, network, domain)}
+    for method in MEASURED[model]:
+        law = laws[method](x)
+        if method not in SWEPT:
+            yield Candidate(method, None, law)
+        else:
+            yield from (Candidate(method, h, law.with_bandwidth(h)) for h in settings.h)
 
 
 def _atoms(law: Law, n: int, source: torch.Generator) -> tuple[Tensor, Tensor | None]:
