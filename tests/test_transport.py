@@ -9,21 +9,33 @@ import pytest
 import torch
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
+from scipy.stats import chi2_contingency, chisquare, ks_2samp
 
 from vwta.data.synthetic import problem
+from vwta.distributions import VoronoiMixture
+from vwta.kernels import Gaussian
 from vwta.networks import NETWORKS, build
 from vwta.seeds import generator
+from vwta.spaces import Box
 from vwta.storage import read_table, read_tensors, write_tensors
 from vwta.studies.synthetic.generate import generate
 from vwta.studies.synthetic.transport import (
     MEASURED,
     Settings,
+    as_published,
     evaluate_emd,
     evaluate_emd_truth,
 )
 
 SETTINGS = Settings(
-    seed=5, inputs=4, samples=30, h=[0.1, 0.3], low=[-1.0] * 2, high=[1.0] * 2, kept_by="loss"
+    seed=5,
+    inputs=4,
+    samples=30,
+    h=[0.1, 0.3],
+    low=[-1.0] * 2,
+    high=[1.0] * 2,
+    kept_by="loss",
+    sampler="exact",
 )
 ATOMS = [[-0.5, 0.0], [0.5, 0.5], [0.5, -0.5]]
 NETWORK = {
@@ -94,6 +106,40 @@ def test_small_h_is_near_the_dirac_mixture(files: dict[str, Path], tmp_path: Pat
     assert small == pytest.approx(dirac, abs=0.03)
     assert large == pytest.approx(uniform, abs=0.03)
     assert abs(dirac - uniform) > 0.1
+
+
+def drawn_with_rejection(
+    law: VoronoiMixture, attempts: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points and their cells: an attempt that leaves its cell is lost, with its choice of one."""
+    z, h = law.points.numpy(), law.kernel.h.item()
+    atom = rng.choice(len(z), size=attempts, p=law.masses.numpy())
+    y = z[atom] + h * rng.normal(size=(attempts, 2))
+    kept = (cdist(y, z).argmin(1) == atom) & (np.abs(y) <= 1).all(1)
+    return y[kept], atom[kept]
+
+
+def test_published_sampler_against_rejection() -> None:
+    points = torch.tensor([[-0.6, -0.6], [-0.5, -0.4], [0.7, 0.1], [0.1, 0.9]], dtype=torch.double)
+    masses = torch.tensor([0.3, 0.3, 0.3, 0.1], dtype=torch.double)
+    exact = VoronoiMixture(points, masses, Gaussian(0.5), Box([-1.0] * 2, [1.0] * 2))
+    published = as_published(exact)
+    y, cell = drawn_with_rejection(exact, 100_000, np.random.default_rng(0))
+    n = np.bincount(cell, minlength=4)
+    assert chisquare(n, len(cell) * published.masses.numpy()).pvalue > 0.01
+    assert chisquare(n, len(cell) * masses.numpy()).pvalue < 1e-100
+    ours = published.sample((50_000,), generator=generator(0))
+    ours_n = np.bincount(published.cell_of(ours), minlength=4)
+    assert chi2_contingency([n, ours_n]).pvalue > 0.01
+    for axis in (0, 1):
+        assert ks_2samp(y[:, axis], ours[:, axis].numpy()).pvalue > 0.01
+
+
+def test_published_sampler_leaves_atoms_alone(files: dict[str, Path], tmp_path: Path) -> None:
+    settings = replace(SETTINGS, h=[0.3, 0.6])  # below, cells have all of their kernels' masses
+    exact = measure(files, tmp_path / "a", settings)["value"]
+    published = measure(files, tmp_path / "b", replace(settings, sampler="published"))["value"]
+    assert (exact == published).tolist() == [True, False, False, False]
 
 
 def test_truth_is_nearer_with_more_points(files: dict[str, Path], tmp_path: Path) -> None:

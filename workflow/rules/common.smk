@@ -58,7 +58,12 @@ def training_switches(wildcards):
 
 
 def evaluation_switches(wildcards):
-    """Params function: the switches of the job's protocol for the evaluation."""
+    """Params function: the switches of the job's protocol for every evaluation."""
+    return {"kept_by": PROTOCOLS[wildcards.protocol]["evaluation"]["kept_by"]}
+
+
+def emd_switches(wildcards):
+    """Params function: the switches of the job's protocol for distances."""
     return PROTOCOLS[wildcards.protocol]["evaluation"]
 
 

@@ -26,7 +26,7 @@ rule evaluate_emd:
     params:
         constants=constants(STUDY),
         emd=emd_settings(STUDY),
-        protocol=evaluation_switches,
+        protocol=emd_switches,
         domain=STUDY["domain"],
         code=digest("evaluate_emd.py"),
     script:
@@ -51,7 +51,7 @@ rule evaluate_emd_truth:
     params:
         constants=constants(STUDY),
         emd=emd_settings(STUDY),
-        protocol=evaluation_switches,
+        protocol=emd_switches,
         domain=STUDY["domain"],
         code=digest("evaluate_emd_truth.py"),
     script:

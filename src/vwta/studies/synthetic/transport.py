@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["MEASURED", "Settings", "evaluate_emd", "evaluate_emd_truth"]
+__all__ = ["MEASURED", "Settings", "as_published", "evaluate_emd", "evaluate_emd_truth"]
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from vwta.atoms import safe_log
 from vwta.data.synthetic import problem
 from vwta.distributions import DiracMixture, KernelMixture, VoronoiMixture
 from vwta.emd import emd
@@ -44,6 +45,7 @@ class Settings:
         high: upper corner.
         kept_by: criterion of the weights to take, see
             :func:`vwta.studies.synthetic.trained.load_network`.
+        sampler: `exact`, or `published`: see :func:`as_published`.
     """
 
     seed: int
@@ -53,6 +55,7 @@ class Settings:
     low: list[float]
     high: list[float]
     kept_by: str
+    sampler: str
 
 
 class Candidate(NamedTuple):
@@ -114,6 +117,19 @@ def evaluate_emd(
     _write(path, rows, record, len(x), protocol=protocol, dataset=dataset, K=K, seed=seed)
 
 
+def as_published(law: VoronoiMixture) -> VoronoiMixture:
+    r"""The law that the published code draws from: cells with a larger kernel mass are favoured.
+
+    It chooses a cell by its mass, draws from the kernel, and starts anew, with another choice, if
+    the point is outside of the cell. Cells so have masses proportional to :math:`\gamma_k V_k`.
+
+    Arguments:
+        law: the law as the paper's text has it, with masses :math:`\gamma_k`.
+    """
+    masses = (safe_log(law.masses) + law.log_cell_mass).softmax(-1)
+    return VoronoiMixture(law.points, masses, law.kernel, law.space)
+
+
 def evaluate_emd_truth(
     data: Path,
     path: Path,
@@ -151,14 +167,14 @@ def _candidates(
     model: str, network: nn.Module, x: Tensor, settings: Settings
 ) -> Iterator[Candidate]:
     """The laws to be measured at inputs `(N, 1)`, one after the other."""
-    domain = Box(settings.low, settings.high)
+    domain, published = Box(settings.low, settings.high), settings.sampler == "published"
     laws = {"dirac_wta": Estimator(network), **estimators(model, network, domain)}
     for method in MEASURED[model]:
         law = laws[method](x)
-        if method not in SWEPT:
-            yield Candidate(method, None, law)
-        else:
-            yield from (Candidate(method, h, law.with_bandwidth(h)) for h in settings.h)
+        for h in settings.h if method in SWEPT else [None]:
+            at = law if h is None else law.with_bandwidth(h)
+            cut = isinstance(at, VoronoiMixture)
+            yield Candidate(method, h, as_published(at) if cut and published else at)
 
 
 def _atoms(law: Law, n: int, source: torch.Generator) -> tuple[Tensor, Tensor | None]:
