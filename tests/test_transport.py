@@ -36,6 +36,7 @@ SETTINGS = Settings(
     high=[1.0] * 2,
     kept_by="loss",
     sampler="exact",
+    unif_emd="cells",
 )
 ATOMS = [[-0.5, 0.0], [0.5, 0.5], [0.5, -0.5]]
 NETWORK = {
@@ -140,6 +141,32 @@ def test_published_sampler_leaves_atoms_alone(files: dict[str, Path], tmp_path: 
     exact = measure(files, tmp_path / "a", settings)["value"]
     published = measure(files, tmp_path / "b", replace(settings, sampler="published"))["value"]
     assert (exact == published).tolist() == [True, False, False, False]
+
+
+def test_gaussian_stands_for_uniform(files: dict[str, Path], tmp_path: Path) -> None:
+    settings = replace(SETTINGS, h=[1.0], samples=400)
+    cells = measure(files, tmp_path / "a", settings)["value"]
+    gaussian = measure(files, tmp_path / "b", replace(settings, unif_emd="gaussian"))
+    assert gaussian["method"].tolist() == ["dirac_wta", "unif_v_wta", "v_wta"]
+    assert gaussian["h"].isna().tolist() == [True, True, False]
+    assert (cells == gaussian["value"]).tolist() == [True, False, True]
+    assert gaussian["value"][1] == pytest.approx(cells[2], abs=0.03)
+
+
+def test_gaussian_stands_for_uniform_bins(files: dict[str, Path], tmp_path: Path) -> None:
+    box = {"low": SETTINGS.low, "high": SETTINGS.high}
+    bins = {"kind": "hist", "inputs": 1, "widths": [4], "grid": [1, 1], **box}
+    weights = {f"loss.{name}": value for name, value in build(**bins).state_dict().items()}
+    write_tensors(tmp_path / "hist", weights, {"network": bins, "provenance": {"seed": 1234}})
+    names = {"protocol": "paper", "dataset": "changing_damier", "model": "hist", "K": 1}
+    values = []
+    for unif_emd in ("cells", "gaussian"):
+        settings = replace(SETTINGS, samples=400, unif_emd=unif_emd)
+        job = {"constants": {}, "settings": settings, "code": "", **names}
+        evaluate_emd(tmp_path / "hist", files["data"], tmp_path / "emd", **job)
+        values += read_table(tmp_path / "emd")["value"].tolist()
+    assert values[0] != values[1]
+    assert values[0] == pytest.approx(values[1], abs=0.05)
 
 
 def test_truth_is_nearer_with_more_points(files: dict[str, Path], tmp_path: Path) -> None:

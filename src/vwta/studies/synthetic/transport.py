@@ -29,6 +29,7 @@ from vwta.studies.synthetic.trained import load_network
 
 logger = logging.getLogger(__name__)
 Law = DiracMixture | KernelMixture | VoronoiMixture
+WIDE = 1.0  # half a side of the square
 CHUNK = 200  # inputs between two lines of progress
 
 
@@ -46,6 +47,8 @@ class Settings:
         kept_by: criterion of the weights to take, see
             :func:`vwta.studies.synthetic.trained.load_network`.
         sampler: `exact`, or `published`: see :func:`as_published`.
+        unif_emd: what stands for a uniform kernel: `cells`, itself; or `gaussian`, as in the
+            published code, a Gaussian of bandwidth :data:`WIDE` that is cut to the cells.
     """
 
     seed: int
@@ -56,6 +59,7 @@ class Settings:
     high: list[float]
     kept_by: str
     sampler: str
+    unif_emd: str
 
 
 class Candidate(NamedTuple):
@@ -72,6 +76,8 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "hist": ("unif_hist",),
     "mdn": ("mdn",),
 }
+GAUSSIANS = {"unif_v_wta": "v_wta", "unif_hist": "tk_hist"}
+"""Methods with a uniform kernel, and the same cells with a Gaussian."""
 
 
 @torch.no_grad()
@@ -170,7 +176,10 @@ def _candidates(
     domain, published = Box(settings.low, settings.high), settings.sampler == "published"
     laws = {"dirac_wta": Estimator(network), **estimators(model, network, domain)}
     for method in MEASURED[model]:
-        law = laws[method](x)
+        if method in GAUSSIANS and settings.unif_emd == "gaussian":
+            law = laws[GAUSSIANS[method]](x).with_bandwidth(WIDE)
+        else:
+            law = laws[method](x)
         for h in settings.h if method in SWEPT else [None]:
             at = law if h is None else law.with_bandwidth(h)
             cut = isinstance(at, VoronoiMixture)
