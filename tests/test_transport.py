@@ -21,6 +21,7 @@ from vwta.storage import read_table, read_tensors, write_tensors
 from vwta.studies.synthetic.generate import generate
 from vwta.studies.synthetic.transport import (
     MEASURED,
+    Reference,
     Settings,
     as_published,
     evaluate_emd,
@@ -31,6 +32,7 @@ SETTINGS = Settings(
     seed=5,
     inputs=4,
     samples=30,
+    clouds=False,
     h=[0.1, 0.3],
     low=[-1.0] * 2,
     high=[1.0] * 2,
@@ -184,3 +186,17 @@ def test_truth_is_nearer_with_more_points(files: dict[str, Path], tmp_path: Path
 
 def test_every_kind_of_network_is_measured() -> None:
     assert MEASURED.keys() == NETWORKS.keys()
+
+
+def test_clouds_are_further_from_the_truth(tmp_path: Path) -> None:
+    constants = {"low": [-1.356, -0.873], "high": [2.356, 1.373]}
+    rows = {"train": 1, "validation": 1, "test": 20}
+    generate("rotating_moons", constants, False, rows, 0, tmp_path / "data", "")
+    values = []
+    for clouds in (False, True):
+        settings = Reference(seed=5, inputs=20, samples=300, clouds=clouds)
+        names = {"protocol": "paper", "dataset": "rotating_moons"}
+        path = tmp_path / "truth"
+        evaluate_emd_truth(tmp_path / "data", path, constants, settings, code="", **names)
+        values += read_table(path)["value"].tolist()
+    assert 0.02 < values[1] - values[0] < 0.08

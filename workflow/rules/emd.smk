@@ -27,6 +27,7 @@ rule evaluate_emd:
         constants=constants(STUDY),
         emd=emd_settings(STUDY),
         protocol=emd_switches,
+        clouds=clouds,
         domain=STUDY["domain"],
         code=digest("evaluate_emd.py"),
     script:
@@ -50,9 +51,8 @@ rule evaluate_emd_truth:
         work=EMD_COST // 10**6,
     params:
         constants=constants(STUDY),
-        emd=emd_settings(STUDY),
-        protocol=emd_switches,
-        domain=STUDY["domain"],
+        emd={key: STUDY["emd"][key] for key in ("seed", "inputs", "samples")},
+        clouds=clouds,
         code=digest("evaluate_emd_truth.py"),
     script:
         "../scripts/evaluate_emd_truth.py"

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-__all__ = ["MEASURED", "Settings", "as_published", "evaluate_emd", "evaluate_emd_truth"]
+__all__ = [
+    "MEASURED",
+    "Reference",
+    "Settings",
+    "as_published",
+    "evaluate_emd",
+    "evaluate_emd_truth",
+]
 
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from vwta.atoms import safe_log
+from vwta.data.clouds import cloud
 from vwta.data.synthetic import problem
 from vwta.distributions import DiracMixture, KernelMixture, VoronoiMixture
 from vwta.emd import emd
@@ -34,13 +43,28 @@ CHUNK = 200  # inputs between two lines of progress
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How distances are measured.
+class Reference:
+    """What of the true law estimators are compared with.
 
     Attributes:
         seed: seed of all samples.
         inputs: how many of the test inputs to take, from the first on.
         samples: points drawn from each of the two laws, for each input.
+        clouds: whether the true law's are drawn as in the published code, see
+            :func:`vwta.data.clouds.cloud`.
+    """
+
+    seed: int
+    inputs: int
+    samples: int
+    clouds: bool
+
+
+@dataclass(frozen=True)
+class Settings(Reference):
+    """How distances of estimators are measured.
+
+    Attributes:
         h: bandwidths.
         low: lower corner of the domain.
         high: upper corner.
@@ -51,9 +75,6 @@ class Settings:
             published code, a Gaussian of bandwidth :data:`WIDE` that is cut to the cells.
     """
 
-    seed: int
-    inputs: int
-    samples: int
     h: list[float]
     low: list[float]
     high: list[float]
@@ -140,13 +161,14 @@ def evaluate_emd_truth(
     data: Path,
     path: Path,
     constants: Mapping[str, Any],
-    settings: Settings,
+    settings: Reference,
     code: str,
     protocol: str,
     dataset: str,
 ) -> None:
     """Writes the tidy distance between two samples of the true law, which no estimator can beat.
 
+    If one is drawn in clouds, the other is not: no estimator knows of them.
     Arguments as of :func:`evaluate_emd`.
     """
     x, reference = _reference(data, dataset, constants, settings)
@@ -159,13 +181,14 @@ def evaluate_emd_truth(
 
 
 def _reference(
-    data: Path, dataset: str, constants: Mapping[str, Any], settings: Settings
+    data: Path, dataset: str, constants: Mapping[str, Any], settings: Reference
 ) -> tuple[Tensor, Tensor]:
     """Inputs `(N, 1)` and points of the true law at each, `(N, n, 2)`."""
     sets, _ = read_tensors(data)
     x = sets["x_test"][: settings.inputs].double()
-    source = generator(settings.seed, dataset, "reference")
-    y = problem(dataset, **constants).sample(x, settings.samples, source)
+    source, law = generator(settings.seed, dataset, "reference"), problem(dataset, **constants)
+    draw = partial(cloud, law) if settings.clouds else law.sample
+    y = draw(x, settings.samples, source)
     return x, y.transpose(0, 1)
 
 
