@@ -14,6 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 Array = NDArray[np.float64]
+FEW = 200  # points: for less it does not pay to load a second solver
 FINENESS = 0.13  # of the grid: some 150 groups for 500 points of the plane
 STEPS = 10_000_000  # of the simplex at most; 500 against 500 points take some 10,000
 
@@ -54,8 +55,9 @@ def _assign(y: Array, z: Array) -> float:
     assignment, which then takes half the time to find.
     """
     cost = cdist(y, z)
-    cost -= _potential(y, z)[:, None]
-    cost -= cost.min(0)
+    if len(y) > FEW:
+        cost -= _potential(y, z)[:, None]
+        cost -= cost.min(0)
     _, best = linear_sum_assignment(cost)
     return float(np.linalg.norm(y - z[best], axis=1).mean())
 
