@@ -14,7 +14,9 @@ include: "workflow/rules/synthetic.smk"
 include: "workflow/rules/theory.smk"
 include: "workflow/rules/emd.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/against_K.smk"
 include: "workflow/rules/qualitative.smk"
+include: "workflow/rules/variants.smk"
 
 
 rule all:
@@ -22,3 +24,4 @@ rule all:
     input:
         rules.synthetic.input,
         rules.figures.input,
+        rules.tables.input,
