@@ -176,6 +176,20 @@ def emd_settings(study):
     return lambda wildcards: {**settings, "h": settings["h"][wildcards.dataset]}
 
 
+def emd_work(study):
+    """Resource function: thousands of pairs of points of a job, over the laws it measures."""
+    settings = study["emd"]
+    pairs = settings["inputs"] * settings["samples"] ** 2
+
+    def of(wildcards):
+        if wildcards.get("model") != "wta":
+            return pairs // 10**3
+        bandwidths = settings["h"][wildcards.dataset]
+        return pairs * (1 + len(bandwidths)) // 10**3  # with the uniform kernel
+
+    return of
+
+
 def training_work(study, seeds):
     """Resource function: millions of multiplications of a job, which its time is proportional to."""
     widths, rows = study["training"]["widths"], study["data"]["rows"]["train"]
