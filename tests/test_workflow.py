@@ -181,6 +181,18 @@ def test_nothing_is_left_to_do(tree: Path, results: Path) -> None:
     assert not files(results / ".unfinished")
 
 
+def test_distances_declare_their_work(tree: Path) -> None:
+    """Thousands of pairs of points: V-WTA is measured at a bandwidth and with a uniform kernel."""
+    output = snakemake(tree, "--dry-run", "--forcerun", "evaluate_emd", "evaluate_emd_truth")
+    found = re.findall(r"output: .*/(\w+)/K9/emd_seed1234\.parquet\n[^@]*?work=(\d+)", output)
+    pairs = 5 * 50**2
+    assert set(found) == {
+        ("wta", str(2 * pairs // 1000)),
+        ("hist", str(pairs // 1000)),
+        ("mdn", str(pairs // 1000)),
+    }
+
+
 @pytest.mark.parametrize(
     ("name", "old", "new", "again"),
     [
@@ -201,6 +213,7 @@ def test_nothing_is_left_to_do(tree: Path, results: Path) -> None:
         ("config/config.yaml", "learning_rate: 0.001", "learning_rate: 0.002", TRAINED),
         ("config/protocols/paper.yaml", "beta: 1.0", "beta: 2.0", TRAINED),
         ("config/protocols/improved.yaml", "kept_by: distance", "kept_by: loss", EVALUATED),
+        ("config/protocols/paper.yaml", "sampler: exact", "sampler: published", TRANSPORTED),
         ("config/protocols/relaxed.yaml", "epsilon: 0.1", "epsilon: 0.2", set()),
         ("config/smoke.yaml", "h: [0.1, 0.2, 0.5]", "h: [0.1, 0.2]", GRID),
         ("config/config.yaml", "seeds_per_job: 1", "seeds_per_job: 5", set()),

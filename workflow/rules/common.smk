@@ -121,7 +121,12 @@ def training_switches(wildcards):
 
 
 def evaluation_switches(wildcards):
-    """Params function: the switches of the job's protocol for the evaluation."""
+    """Params function: the switches of the job's protocol for every evaluation."""
+    return {"kept_by": PROTOCOLS[wildcards.protocol]["evaluation"]["kept_by"]}
+
+
+def emd_switches(wildcards):
+    """Params function: the switches of the job's protocol for distances."""
     return PROTOCOLS[wildcards.protocol]["evaluation"]
 
 
@@ -169,6 +174,20 @@ def emd_settings(study):
     """Params function: how to measure distances, with the bandwidths of the job's problem."""
     settings = study["emd"]
     return lambda wildcards: {**settings, "h": settings["h"][wildcards.dataset]}
+
+
+def emd_work(study):
+    """Resource function: thousands of pairs of points of a job, over the laws it measures."""
+    settings = study["emd"]
+    pairs = settings["inputs"] * settings["samples"] ** 2
+
+    def of(wildcards):
+        if wildcards.get("model") != "wta":
+            return pairs // 10**3
+        bandwidths = settings["h"][wildcards.dataset]
+        return pairs * (1 + len(bandwidths)) // 10**3  # with the uniform kernel
+
+    return of
 
 
 def training_work(study, seeds):
