@@ -13,7 +13,7 @@ unexport PYTHONPATH PYTHONHOME
 export PYTHONNOUSERSITE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce plan record test bench setup lock envs clean tier
+.PHONY: help reproduce plan record publish test bench setup lock envs clean tier
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -31,6 +31,9 @@ plan: tier setup ## say how many jobs, hours, megabytes are left at TIER
 
 record: tier setup ## keep what the finished jobs of TIER cost, for `make plan`
 	@$(IN_VENV) python workflow/plan.py $(TIER) --record $(ARGS) $(CONFIG)
+
+publish: tier setup ## copy metrics, figures and provenance of TIER to docs/results
+	@$(IN_VENV) python workflow/publish.py $(TIER) synthetic
 
 step = echo "== $(1)" && $(IN_VENV) $(1)
 test: setup ## lint, check formats and types, run all tests

@@ -15,6 +15,7 @@ include: "workflow/rules/theory.smk"
 include: "workflow/rules/emd.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/qualitative.smk"
+include: "workflow/rules/variants.smk"
 
 
 rule all:
@@ -22,3 +23,4 @@ rule all:
     input:
         rules.synthetic.input,
         rules.figures.input,
+        rules.tables.input,

@@ -1,22 +1,28 @@
-"""Speed of the core as ratios to a plain reference, measured in the same run: `make bench`.
+"""Speed as ratios to a plain reference, measured in the same run: `make bench`.
 
-Both sides compute the same thing for 2,000 inputs on one thread, in turns; the best of a few
-rounds counts. The reference takes 40 random directions for a volume and samples by rejection; ours
-is exact.
+Both sides do the same thing on one thread, in turns; the best of a few rounds counts, in CPU time.
+The reference takes 40 random directions for a volume and samples by rejection, where ours is exact;
+it trains with a linear layer for each output and a DataLoader. What ours costs against K and
+against the number of points stands below each comparison.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import math
 import time
 from collections.abc import Callable
 
 import reference
+import reference_training
 import torch
 from torch import Tensor
 
 from vwta import Box, Gaussian, VoronoiMixture
+from vwta.losses import winner_distance, wta
+from vwta.networks import WTANetwork
+from vwta.training import FixedData, Schedule, fit
 
 INPUTS = 2000
 SAMPLES = 500
@@ -45,6 +51,28 @@ def main() -> None:
         print(row(count, 0.3, *bench_sample(count, 0.3, inputs, samples, rounds=10**4)), flush=True)
     rounds = 20
     print(row(49, 10.0, *bench_sample(49, 10.0, inputs, samples, rounds)), f" ({rounds} rounds)")
+
+    print("\nNLL over 7 values of h against the number N of pairs: ms, ours")
+    sizes = (20, 50) if quick else (500, 2000, 8000)
+    print(row("K", *(f"N={size}" for size in sizes)))
+    for count in counts:
+        print(
+            row(count, *(f"{cost_log_prob(count, size) * 1e3:.0f}" for size in sizes)), flush=True
+        )
+
+    rows = 3000 if quick else 100_000
+    print(
+        f"\nTraining, an epoch of {rows} rows in batches of 1024, validation included: times in s"
+    )
+    print(row("K", "reference", "vwta", "ratio"))
+    for count in counts[-1:] if quick else (9, 16, 49, 100):
+        print(row(count, *bench_training(count, rows, rounds=1 if quick else 3)), flush=True)
+
+    print("\nTraining against the number N of rows: s an epoch, ours, K=16")
+    sizes = (1000, 2000) if quick else (12_500, 25_000, 50_000, 100_000)
+    print(row(*(f"N={size}" for size in sizes)))
+    costs = [best([lambda size=size: train(16, *rows_of(size))], rounds=2)[0] for size in sizes]
+    print(row(*(f"{cost:.2f}" for cost in costs)))
 
 
 def atoms(count: int, inputs: int) -> tuple[Tensor, Tensor]:
@@ -98,6 +126,38 @@ def bench_sample(
     slow, fast = best([plain, ours], rounds=1)
     shares = (f"{found[name]:.1%}" for name in ("reference", "vwta"))
     return f"{slow:.1f}", f"{fast:.2f}", f"{slow / fast:.1f}x", *shares
+
+
+def cost_log_prob(count: int, inputs: int) -> float:
+    points, masses = atoms(count, inputs)
+    y = torch.rand(inputs, 2) * 2 - 1
+
+    def ours() -> None:
+        d = VoronoiMixture(points, masses, Gaussian(GRID[0]), SQUARE)
+        for h in GRID:
+            d.with_bandwidth(h).log_prob(y)
+
+    return best([ours], rounds=3)[0]
+
+
+def rows_of(size: int) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """Rows for training, and a quarter of their number held out: `(n, 1)` and `(n, 2)` each."""
+    x, y = torch.rand(size, 1), torch.randn(size, 2) / 4
+    return (x, y), (x[: size // 4], y[: size // 4])
+
+
+def train(count: int, rows: tuple[Tensor, Tensor], held_out: tuple[Tensor, Tensor]) -> None:
+    network = WTANetwork(1, 2, count, [256, 256], bounded=True)
+    loss = functools.partial(wta, beta=1.0, score_reduction="sum")
+    criteria = {"loss": loss, "distance": winner_distance}
+    fit(network, loss, criteria, FixedData(rows, held_out), Schedule(1, 1024, 1e-3), seed=0)
+
+
+def bench_training(count: int, size: int, rounds: int) -> tuple[object, ...]:
+    rows, held_out = rows_of(size)
+    plain = reference_training.Training(count, rows, held_out, batch=1024)
+    slow, fast = best([plain.epoch, lambda: train(count, rows, held_out)], rounds)
+    return f"{slow:.2f}", f"{fast:.2f}", f"{slow / fast:.1f}x"
 
 
 def best(functions: list[Callable[[], object]], rounds: int) -> list[float]:

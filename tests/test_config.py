@@ -71,6 +71,42 @@ def test_wrong_sharing_is_explained(validation: ModuleType, sharing: dict[str, A
     assert f"the keys of kind {sharing['kind']} are kind, " in line
 
 
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"networks": "improved"}, "data: must go, the networks of improved bring it"),
+        ({"sets": "improved"}, "data: must be there unless sets or networks names another"),
+        ({"data": None}, "data: must be there unless sets or networks names another"),
+        ({"training": None}, "training: missing, and no networks of another protocol are named"),
+    ],
+)
+def test_stages_of_a_protocol_are_its_own_or_another_s(
+    validation: ModuleType, change: dict[str, Any], line: str
+) -> None:
+    switches = {**read("config/protocols/paper.yaml"), **change}
+    switches = {key: value for key, value in switches.items() if value is not None}
+    assert validation.problems(switches, "protocol.schema.yaml") == []
+    assert any(found.startswith(line) for found in validation.protocol_contradictions(switches))
+
+
+def test_another_s_data_and_networks_must_exist(validation: ModuleType) -> None:
+    protocols = {
+        "paper": {"data": {}, "training": {}},
+        "relaxed": {"sets": "paper", "training": {}},
+        "improved": {"networks": "relaxed"},
+    }
+    assert validation.ownership_problems(protocols) == []
+    protocols["top"] = {"sets": "relaxed", "training": {}}
+    protocols["other"] = {"networks": "improved"}
+    protocols["lost"] = {"networks": "nobody"}
+    assert validation.ownership_problems(protocols) == [
+        "top.sets = relaxed: must be one of synthetic.protocols that draws its own data",
+        "other.networks = improved: must be one of synthetic.protocols that trains its own "
+        "networks",
+        "lost.networks = nobody: must be one of synthetic.protocols that trains its own networks",
+    ]
+
+
 def test_lists_replace_and_sections_merge() -> None:
     config = overlaid({"synthetic": {"K": [4], "data": {"rows": {"test": 7}}}})
     assert config["synthetic"]["K"] == [4]
@@ -79,9 +115,29 @@ def test_lists_replace_and_sections_merge() -> None:
 
 
 BAD = {
+    "protocol restricted to a stranger": (
+        {"synthetic": {"protocols": {"paper": {"emd": {"models": ["mdm"]}}}}},
+        "synthetic.protocols.paper.emd.models[0] = 'mdm': must be one of wta, hist, mdn (did you",
+    ),
+    "figure of what a protocol does not run": (
+        {"figures": {"variants": {"K": [16], "protocols": ["improved", "relaxed"]}}},
+        "figures.variants.K = [16]: 16 must be in synthetic.protocols.relaxed.K = [49, 100]",
+    ),
+    "figure of an unknown protocol": (
+        {"figures": {"variants": {"protocols": ["papr"]}}},
+        "figures.variants.protocols[0] = papr: must be in synthetic.protocols = [",
+    ),
+    "unknown protocol": (
+        {"synthetic": {"protocols": {"relased": {}}}},
+        "synthetic.protocols.relased: unknown key, did you mean released?",
+    ),
+    "unknown headline": (
+        {"synthetic": {"headline": "none"}},
+        "synthetic.headline = none: must be in synthetic.protocols = [",
+    ),
     "unknown key": (
         {"synthetic": {"trainig": 1}},
-        "synthetic.trainig: unknown key, did you mean training?; allowed: protocols, datasets,",
+        "synthetic.trainig: unknown key, did you mean training?; allowed: headline, protocols,",
     ),
     "unknown section": ({"uci": {}}, "uci: unknown key; allowed: tier, device, synthetic, figures"),
     "wrong type": (
@@ -152,13 +208,8 @@ BAD = {
         "synthetic.K[2] = 20: hist needs an entry of grids with 20 bins",
     ),
     "two grids for a K": (
-        {
-            "synthetic": {"K": [20, 16], "grids": [[5, 4], [4, 4], [4, 5]]},
-            "figures": {
-                name: {"K": [16]} for name in ("nll_against_h", "training_curves", "qualitative")
-            },
-        },
-        "synthetic.grids[2] = [4, 5]: has 20 bins, as many as [5, 4]",
+        {"synthetic": {"grids": [[3, 3], [4, 4], [5, 4], [5, 5], [7, 7], [10, 10], [4, 5]]}},
+        "synthetic.grids[6] = [4, 5]: has 20 bins, as many as [5, 4]",
     ),
     "grid of three": (
         {"synthetic": {"grids": [[3, 3, 3]]}},
@@ -247,9 +298,9 @@ def test_schema_and_code_know_the_same_names() -> None:
     study = schema["properties"]["synthetic"]["properties"]
     assert set(schema["$defs"]["dataset"]["enum"]) == set(PROBLEMS)
     assert set(study["emd"]["properties"]["h"]["properties"]) == set(PROBLEMS)
-    assert set(study["models"]["items"]["enum"]) == set(NETWORKS)
+    assert set(schema["$defs"]["model"]["enum"]) == set(NETWORKS)
     tuning = study["evaluation"]["properties"]["tuning"]["properties"]
     assert set(tuning["methods"]["items"]["enum"]) == set(SWEPT)
     files = {path.stem for path in (ROOT / "config/protocols").glob("*.yaml")}
-    assert set(study["protocols"]["items"]["enum"]) == files
+    assert set(study["protocols"]["properties"]) == files
     assert all(TITLES[name] == law.title for name, law in PROBLEMS.items())

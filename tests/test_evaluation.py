@@ -7,7 +7,9 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
+from scipy import stats
 
+from vwta.data.synthetic import SingleGaussian
 from vwta.networks import NETWORKS
 from vwta.seeds import generator
 from vwta.spaces import Box
@@ -87,7 +89,8 @@ def tables(
     out = {}
     for kind, network in networks.items():
         path = folder / f"{kind}.parquet"
-        evaluate([network], data, path, SETTINGS, "code", "paper", "single_gaussian", 6)
+        law = SingleGaussian((0.0, 0.0), 0.6)
+        evaluate([network], data, path, law, SETTINGS, "code", "paper", "single_gaussian")
         out[kind] = read_table(path)
     return out
 
@@ -98,8 +101,9 @@ def test_every_method_is_measured(tables: dict[str, pd.DataFrame], kind: str) ->
     risk = table[table["metric"] == "risk"]
     assert risk["method"].tolist() == [kind]
     for metric in ("nll", "nll_capped"):
-        rows = table[table["metric"] == metric]
+        rows = table[(table["metric"] == metric) & (table["method"] != "truth")]
         assert set(rows["method"]) == METHODS[kind]
+        assert (rows["K"] == 6).all()
         for method, mine in rows.groupby("method"):
             given = mine.loc[~mine["tuned"], "h"]
             if method in SWEPT:
@@ -120,6 +124,18 @@ def test_points_outside_count_for_the_capped_metric_alone(
     assert set(table.loc[table["metric"] == "nll", "n"]) == {inside}
     assert set(table.loc[table["metric"] == "nll_capped", "n"]) == {len(y)}
     assert table["value"].map(math.isfinite).all()
+    outside = table[table["metric"] == "outside"]
+    assert outside[["value", "n"]].values.tolist() == [[len(y) - inside, len(y)]]
+
+
+def test_truth_by_hand(tables: dict[str, pd.DataFrame], data: Path) -> None:
+    y = read_tensors(data)[0]["y_test"].numpy()
+    y = y[(abs(y) <= 1).all(-1)]
+    expected = -stats.norm(0, 0.6).logpdf(y).sum(-1).mean()
+    for table in tables.values():
+        row = table[(table["method"] == "truth") & (table["metric"] == "nll")]
+        assert row["value"].item() == pytest.approx(expected, rel=1e-9)
+        assert row["K"].isna().all()
 
 
 def test_uniform_histogram_by_hand(
@@ -178,10 +194,11 @@ def test_large_bandwidths_approach_the_uniform_methods(networks: dict[str, Path]
 
 def test_curves_are_gathered(networks: dict[str, Path], tmp_path: Path) -> None:
     path = tmp_path / "curves.parquet"
-    collect_curves(list(networks.values()), path)
+    collect_curves({"paper": list(networks.values())}, path)
     table = read_table(path)
     assert len(table) == 2 * len(networks)
     assert set(table["model"]) == set(networks)
+    assert set(table["protocol"]) == {"paper"}
     assert (table.groupby("model")["kept_by_loss"].sum() == 1).all()
     tensors, metadata = read_tensors(networks["mdn"])
     mine = table[table["model"] == "mdn"]

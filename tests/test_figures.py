@@ -28,8 +28,8 @@ def make(folder: Path, K: int, dataset: str = "single_gaussian") -> Path:
     torch.manual_seed(K)
     weights = {f"loss.{k}": v for k, v in build(**specification).state_dict().items()}
     network, path = folder / "network", folder / f"{dataset}{K}"
-    write_tensors(network, weights, {"network": specification, "provenance": {}})
-    predict(network, path, "loss", {}, X, 50, 0, code="", dataset=dataset, model="wta", K=K)
+    write_tensors(network, weights, {"network": specification, "provenance": {"K": K}})
+    predict({network: path}, "loss", {}, X, 50, 0, code="", dataset=dataset)
     return path
 
 

@@ -12,7 +12,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
-__all__ = ["contradictions", "load", "problems", "protocol_contradictions"]
+__all__ = ["contradictions", "load", "ownership_problems", "problems", "protocol_contradictions"]
 
 SCHEMAS = Path(__file__).resolve().parent / "schemas"
 SHARING = {
@@ -42,7 +42,7 @@ def contradictions(config: dict) -> list[str]:
     """What is wrong between the keys of a configuration that follows its schema."""
     study = config["synthetic"]
     lines = list(_strangers(config))
-    lines += _grids(study)
+    lines += _grids(study) if lines else [*_not_run(config), *_grids(study)]
     tuning = study["evaluation"]["tuning"]
     if not tuning["high"] > tuning["low"]:
         where = "synthetic.evaluation.tuning"
@@ -67,15 +67,15 @@ def contradictions(config: dict) -> list[str]:
 
 def protocol_contradictions(protocol: dict) -> list[str]:
     """What is wrong between the keys of a protocol that follows its schema."""
-    stages = "data", "training"
     if "networks" in protocol:
-        twice = [stage for stage in ("data", "training") if stage in protocol]
+        keys = [key for key in ("sets", "data", "training") if key in protocol]
+        return [f"{key}: must go, the networks of {protocol['networks']} bring it" for key in keys]
+    if ("sets" in protocol) == ("data" in protocol):
         return [
-            f"{stage}: the networks of {protocol['networks']} have their own" for stage in twice
+            "data: must be there unless sets or networks names another protocol's, and only then"
         ]
-    missing = [stage for stage in stages if stage not in protocol]
-    if missing:
-        return [f"{stage}: is missing, and so is networks" for stage in missing]
+    if "training" not in protocol:
+        return ["training: missing, and no networks of another protocol are named"]
     sharing = protocol["training"]["sharing"]
     kind, given = sharing["kind"], sharing.keys() - {"kind"}
     wanted = SHARING[kind]
@@ -83,6 +83,19 @@ def protocol_contradictions(protocol: dict) -> list[str]:
         return []
     keys = ", ".join(["kind", *wanted])
     return [f"training.sharing = {sharing}: the keys of kind {kind} are {keys}"]
+
+
+def ownership_problems(protocols: dict) -> list[str]:
+    """What is wrong between protocols that take the data or the networks of others."""
+    wanted = {"sets": "draws its own data", "networks": "trains its own networks"}
+    lines = []
+    for name, switches in protocols.items():
+        for key, stage in (("sets", "data"), ("networks", "training")):
+            other = switches.get(key)
+            if other is not None and stage not in protocols.get(other, {}):
+                must = f"must be one of synthetic.protocols that {wanted[key]}"
+                lines.append(f"{name}.{key} = {other}: {must}")
+    return lines
 
 
 def _grids(study: dict) -> Iterator[str]:
@@ -99,23 +112,39 @@ def _grids(study: dict) -> Iterator[str]:
 
 
 def _strangers(config: dict) -> Iterator[str]:
-    """What figures ask for and the study does not have."""
+    """What is asked for and the study does not have."""
     study = config["synthetic"]
     known = {
+        "headline": ("synthetic.protocols", list(study["protocols"])),
+        "protocols": ("synthetic.protocols", list(study["protocols"])),
         "K": ("synthetic.K", study["K"]),
         "dataset": ("synthetic.datasets", study["datasets"]),
         "datasets": ("synthetic.datasets", study["datasets"]),
         "x": ("synthetic.predictions.x", study["predictions"]["x"]),
     }
-    for figure, settings in config["figures"].items():
+    askers = {("synthetic",): {"headline": study["headline"]}}
+    askers |= {("figures", figure): settings for figure, settings in config["figures"].items()}
+    for path, settings in askers.items():
         for key, value in settings.items():
             place, allowed = known[key]
             for index, entry in enumerate(value if isinstance(value, list) else [value]):
-                name = _name(
-                    ["figures", figure, key, *([index] if isinstance(value, list) else [])]
-                )
+                name = _name([*path, key, *([index] if isinstance(value, list) else [])])
                 if entry not in allowed:
                     yield f"{name} = {entry}: must be in {place} = {allowed}"
+
+
+def _not_run(config: dict) -> Iterator[str]:
+    """What a figure compares that a protocol does not run."""
+    study, figure = config["synthetic"], config["figures"]["variants"]
+    for name in figure["protocols"]:
+        for key in ("datasets", "K"):
+            run = study["protocols"][name].get(key, study[key])
+            missing = [value for value in figure[key] if value not in run]
+            if missing:
+                yield (
+                    f"figures.variants.{key} = {figure[key]}: {missing[0]} must be in "
+                    f"synthetic.protocols.{name}.{key} = {run}"
+                )
 
 
 def load(path: Path) -> object:

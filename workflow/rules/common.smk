@@ -1,5 +1,6 @@
 # What all studies share: the checked configuration, where things go, what a job depends on.
 
+import itertools
 import math
 import sys
 from pathlib import Path
@@ -42,6 +43,10 @@ LOGS = f"{RESULTS}/logs"
 BENCHMARKS = f"{RESULTS}/benchmarks"
 UNFINISHED = f"{RESULTS}/.unfinished"  # no rule declares what is in there, so it outlives failures
 PROTOCOLS = {name: read_protocol(name) for name in config["synthetic"]["protocols"]}
+check(
+    validation.ownership_problems(PROTOCOLS),
+    "The choice of protocols in synthetic.protocols",
+)
 GPUS = int(config["device"] == "cuda")
 
 
@@ -50,11 +55,69 @@ def chunks(items, size):
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
+def trainer(name):
+    """The protocol whose networks a protocol takes: often itself."""
+    return PROTOCOLS[name].get("networks", name)
+
+
+def drawer(name):
+    """The protocol whose data a protocol takes: often itself."""
+    return PROTOCOLS[trainer(name)].get("sets", trainer(name))
+
+
+def taken_from(protocol, pattern):
+    """Input function: a pattern's path in another protocol, which follows from the job's own."""
+    return lambda wildcards: pattern.format(
+        **{**wildcards, "protocol": protocol(wildcards.protocol)}
+    )
+
+
+def scope(study, name, stage=None):
+    """What of a study a protocol runs in a stage: lists of datasets, models, K and seeds."""
+    restriction = study["protocols"][name]
+    narrowed = {**study, **restriction, **restriction.get(stage, {})}
+    return {
+        key: [value for value in study[key] if value in narrowed[key]]
+        for key in ("datasets", "models", "K", "seeds")
+    }
+
+
+def runs(study, stage, pattern, protocols=None, **narrower):
+    """Paths of a pattern, for all that protocols (every one, if none is named) run in a stage.
+
+    What is `narrower` leaves out what it does not list.
+    """
+    paths = []
+    for name in study["protocols"] if protocols is None else protocols:
+        wanted = scope(study, name, stage)
+        for key, values in narrower.items():
+            wanted[key] = [value for value in wanted[key] if value in values]
+        for dataset, model, K, seed in itertools.product(*wanted.values()):
+            paths.append(
+                pattern.format(
+                    protocol=name, dataset=dataset, model=model, K=K, seed=seed
+                )
+            )
+    return list(dict.fromkeys(paths))
+
+
+def networks(study, stage, pattern):
+    """Input function: the networks that the job's protocol takes in a stage, of its problem."""
+
+    def of(wildcards):
+        own = pattern.replace("{protocol}", trainer(wildcards.protocol))
+        return runs(
+            study, stage, own, [wildcards.protocol], datasets=[wildcards.dataset]
+        )
+
+    return of
+
+
 def training_switches(wildcards):
     """Params function: the switches of the job's protocol that its training depends on."""
-    switches = PROTOCOLS[wildcards.protocol]
-    rows = {name: switches["data"][name] for name in ("epochs_see", "clouds")}
-    return {**switches["training"], **rows}
+    data = PROTOCOLS[drawer(wildcards.protocol)]["data"]
+    rows = {name: data[name] for name in ("epochs_see", "clouds")}
+    return {**PROTOCOLS[wildcards.protocol]["training"], **rows}
 
 
 def evaluation_switches(wildcards):
@@ -64,18 +127,30 @@ def evaluation_switches(wildcards):
 
 def clouds(wildcards):
     """Params function: whether the job's protocol draws from points drawn once."""
-    return PROTOCOLS[wildcards.protocol]["data"]["clouds"]
+    return PROTOCOLS[drawer(wildcards.protocol)]["data"]["clouds"]
 
 
 def constants(study):
     """Params function: the constants of the job's problem, in its protocol."""
 
     def of(wildcards):
-        own = PROTOCOLS[wildcards.protocol]["data"]["constants"]
+        own = PROTOCOLS[drawer(wildcards.protocol)]["data"]["constants"]
         name = wildcards.dataset
         return {**study["constants"].get(name, {}), **own.get(name, {})}
 
     return of
+
+
+def law(study):
+    """Params function: what the law of the job's data depends on."""
+    of = constants(study)
+    data = study["data"]
+    return lambda wildcards: {
+        "constants": of(wildcards),
+        "clouds": clouds(wildcards),
+        "rows": data["rows"],
+        "seed": data["seed"],
+    }
 
 
 def bins(study):
@@ -111,10 +186,15 @@ def training_work(study, seeds):
 
 
 def evaluation_work(study):
-    """Resource function: thousands of rows times K of a job, for all seeds."""
-    rows = study["data"]["rows"]
-    rows = len(study["seeds"]) * (rows["test"] + rows["validation"])
-    return lambda wildcards: rows * int(wildcards.K) // 10**3
+    """Resource function: thousands of rows times K of a job, over its networks."""
+    rows = study["data"]["rows"]["test"] + study["data"]["rows"]["validation"]
+
+    def of(wildcards):
+        wanted = scope(study, wildcards.protocol, "evaluation")
+        networks = len(wanted["models"]) * len(wanted["seeds"])
+        return rows * networks * sum(wanted["K"]) // 10**3
+
+    return of
 
 
 wildcard_constraints:

@@ -7,8 +7,8 @@ EMD_COST = STUDY["emd"]["inputs"] * STUDY["emd"]["samples"] ** 2
 
 rule evaluate_emd:
     input:
-        data=f"{SYNTHETIC}/{PROBLEM}/data.safetensors",
-        network=f"{SYNTHETIC}/{RUN}/seed{{seed}}.safetensors",
+        data=DATA,
+        network=taken_from(trainer, NETWORK),
     output:
         f"{SYNTHETIC}/{RUN}/emd_seed{{seed}}.parquet",
     log:
@@ -60,18 +60,18 @@ rule evaluate_emd_truth:
 
 rule collect_emd:
     input:
-        expand(
+        runs(
+            STUDY,
+            "emd",
             f"{SYNTHETIC}/{PROBLEM}/emd_truth.parquet",
-            protocol=STUDY["protocols"],
-            dataset=EMD_DATASETS,
+            DRAWERS,
+            datasets=EMD_DATASETS,
         ),
-        expand(
+        runs(
+            STUDY,
+            "emd",
             f"{SYNTHETIC}/{RUN}/emd_seed{{seed}}.parquet",
-            protocol=STUDY["protocols"],
-            dataset=EMD_DATASETS,
-            model=STUDY["models"],
-            K=STUDY["K"],
-            seed=STUDY["seeds"],
+            datasets=EMD_DATASETS,
         ),
     output:
         f"{SYNTHETIC}/metrics/emd.parquet",

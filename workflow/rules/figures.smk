@@ -17,7 +17,7 @@ rule figures:
         ),
         expand(
             f"{FIGURES}/{{figure}}.{{suffix}}",
-            figure=["dirac_limits", "qualitative"],
+            figure=["dirac_limits", "qualitative", "variants"],
             suffix=["pdf", "png"],
         ),
 
@@ -43,7 +43,7 @@ rule figure_nll_against_h:
         mem_mb=1000,
         runtime=10,
     params:
-        protocol=STUDY["protocols"][0],
+        protocol=HEADLINE,
         datasets=STUDY["datasets"],
         code=digest("figure_nll_against_h.py"),
     script:
@@ -52,7 +52,7 @@ rule figure_nll_against_h:
 
 rule figure_training_curves:
     input:
-        f"{SYNTHETIC}/{STUDY['protocols'][0]}/curves.parquet",
+        f"{SYNTHETIC}/metrics/curves.parquet",
     output:
         pdf=f"{FIGURES}/training_curves_K{{K}}.pdf",
         png=report(
@@ -71,6 +71,7 @@ rule figure_training_curves:
         mem_mb=1000,
         runtime=10,
     params:
+        protocol=HEADLINE,
         datasets=STUDY["datasets"],
         models=STUDY["models"],
         code=digest("figure_training_curves.py"),

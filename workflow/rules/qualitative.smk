@@ -1,17 +1,27 @@
 # Pictures of single predictions, from kept atoms. They show the first seed.
 
 PREDICTIONS = f"{SYNTHETIC}/{RUN}/predictions_seed{{seed}}.safetensors"
+PICTURED = {
+    "model": STUDY["models"],
+    "K": sorted(
+        {
+            config["figures"]["dirac_limits"]["K"],
+            *config["figures"]["qualitative"]["K"],
+        }
+    ),
+    "seed": STUDY["seeds"][0],
+}
 
 
 rule predict_synthetic:
     input:
-        f"{SYNTHETIC}/{RUN}/seed{{seed}}.safetensors",
+        expand(NETWORK, **PICTURED, allow_missing=True),
     output:
-        PREDICTIONS,
+        expand(PREDICTIONS, **PICTURED, allow_missing=True),
     log:
-        f"{LOGS}/predict_synthetic/{RUN}/seed{{seed}}.log",
+        f"{LOGS}/predict_synthetic/{PROBLEM}.log",
     benchmark:
-        f"{BENCHMARKS}/predict_synthetic/{RUN}/seed{{seed}}.tsv"
+        f"{BENCHMARKS}/predict_synthetic/{PROBLEM}.tsv"
     conda:
         "../../envs/cpu.yaml"
     resources:
@@ -30,7 +40,7 @@ rule figure_dirac_limits:
     input:
         expand(
             PREDICTIONS,
-            protocol=STUDY["protocols"][0],
+            protocol=HEADLINE,
             dataset=config["figures"]["dirac_limits"]["dataset"],
             model="wta",
             K=config["figures"]["dirac_limits"]["K"],
@@ -65,7 +75,7 @@ rule figure_qualitative:
     input:
         expand(
             PREDICTIONS,
-            protocol=STUDY["protocols"][0],
+            protocol=HEADLINE,
             dataset=config["figures"]["qualitative"]["datasets"],
             model=STUDY["models"],
             K=config["figures"]["qualitative"]["K"],

@@ -4,12 +4,17 @@ STUDY = config["synthetic"]
 SYNTHETIC = f"{RESULTS}/synthetic"
 PROBLEM = "{protocol}/{dataset}"
 RUN = "{protocol}/{dataset}/{model}/K{K}"
+NETWORK = f"{SYNTHETIC}/{RUN}/seed{{seed}}.safetensors"
+HEADLINE = STUDY["headline"]
+TRAINERS = [name for name in STUDY["protocols"] if trainer(name) == name]
+DRAWERS = [name for name in STUDY["protocols"] if drawer(name) == name]
+DATA = taken_from(drawer, f"{SYNTHETIC}/{PROBLEM}/data.safetensors")
 
 
 rule synthetic:
     input:
         f"{SYNTHETIC}/metrics/evaluation.parquet",
-        expand(f"{SYNTHETIC}/{{protocol}}/curves.parquet", protocol=STUDY["protocols"]),
+        f"{SYNTHETIC}/metrics/curves.parquet",
         f"{SYNTHETIC}/metrics/theory.parquet",
         f"{SYNTHETIC}/metrics/emd.parquet",
 
@@ -43,7 +48,7 @@ for index, seeds in enumerate(chunks(STUDY["seeds"], STUDY["seeds_per_job"])):
         name:
             f"train_synthetic_{index}"
         input:
-            data=f"{SYNTHETIC}/{PROBLEM}/data.safetensors",
+            data=DATA,
         output:
             **{
                 f"seed{seed}": f"{SYNTHETIC}/{RUN}/seed{seed}.safetensors"
@@ -75,25 +80,22 @@ for index, seeds in enumerate(chunks(STUDY["seeds"], STUDY["seeds_per_job"])):
 
 rule evaluate_synthetic:
     input:
-        data=f"{SYNTHETIC}/{PROBLEM}/data.safetensors",
-        networks=expand(
-            f"{SYNTHETIC}/{RUN}/seed{{seed}}.safetensors",
-            seed=STUDY["seeds"],
-            allow_missing=True,
-        ),
+        data=DATA,
+        networks=networks(STUDY, "evaluation", NETWORK),
     output:
-        f"{SYNTHETIC}/{RUN}/metrics.parquet",
+        f"{SYNTHETIC}/{PROBLEM}/metrics.parquet",
     log:
-        f"{LOGS}/evaluate_synthetic/{RUN}.log",
+        f"{LOGS}/evaluate_synthetic/{PROBLEM}.log",
     benchmark:
-        f"{BENCHMARKS}/evaluate_synthetic/{RUN}.tsv"
+        f"{BENCHMARKS}/evaluate_synthetic/{PROBLEM}.tsv"
     conda:
         "../../envs/cpu.yaml"
     resources:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
-        runtime=30,
+        runtime=120,
         work=evaluation_work(STUDY),
     params:
+        law=law(STUDY),
         evaluation=STUDY["evaluation"],
         protocol=evaluation_switches,
         domain=STUDY["domain"],
@@ -102,43 +104,9 @@ rule evaluate_synthetic:
         "../scripts/evaluate_synthetic.py"
 
 
-rule evaluate_synthetic_truth:
-    input:
-        data=f"{SYNTHETIC}/{PROBLEM}/data.safetensors",
-    output:
-        f"{SYNTHETIC}/{PROBLEM}/truth.parquet",
-    log:
-        f"{LOGS}/evaluate_synthetic_truth/{PROBLEM}.log",
-    benchmark:
-        f"{BENCHMARKS}/evaluate_synthetic_truth/{PROBLEM}.tsv"
-    conda:
-        "../../envs/cpu.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        constants=constants(STUDY),
-        capped=STUDY["evaluation"]["capped"],
-        domain=STUDY["domain"],
-        code=digest("evaluate_synthetic_truth.py"),
-    script:
-        "../scripts/evaluate_synthetic_truth.py"
-
-
 rule collect_synthetic:
     input:
-        expand(
-            f"{SYNTHETIC}/{PROBLEM}/truth.parquet",
-            protocol=STUDY["protocols"],
-            dataset=STUDY["datasets"],
-        ),
-        expand(
-            f"{SYNTHETIC}/{RUN}/metrics.parquet",
-            protocol=STUDY["protocols"],
-            dataset=STUDY["datasets"],
-            model=STUDY["models"],
-            K=STUDY["K"],
-        ),
+        runs(STUDY, "evaluation", f"{SYNTHETIC}/{PROBLEM}/metrics.parquet"),
     output:
         f"{SYNTHETIC}/metrics/evaluation.parquet",
     log:
@@ -158,20 +126,13 @@ rule collect_synthetic:
 
 rule collect_curves_synthetic:
     input:
-        expand(
-            f"{SYNTHETIC}/{RUN}/seed{{seed}}.safetensors",
-            dataset=STUDY["datasets"],
-            model=STUDY["models"],
-            K=STUDY["K"],
-            seed=STUDY["seeds"],
-            allow_missing=True,
-        ),
+        **{name: runs(STUDY, None, NETWORK, [name]) for name in TRAINERS},
     output:
-        f"{SYNTHETIC}/{{protocol}}/curves.parquet",
+        f"{SYNTHETIC}/metrics/curves.parquet",
     log:
-        f"{LOGS}/collect_curves_synthetic/{{protocol}}.log",
+        f"{LOGS}/collect_curves_synthetic.log",
     benchmark:
-        f"{BENCHMARKS}/collect_curves_synthetic/{{protocol}}.tsv"
+        f"{BENCHMARKS}/collect_curves_synthetic.tsv"
     conda:
         "../../envs/cpu.yaml"
     resources:

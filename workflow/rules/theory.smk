@@ -31,7 +31,7 @@ rule collect_synthetic_theory:
     input:
         expand(
             f"{SYNTHETIC}/{PROBLEM}/theory.parquet",
-            protocol=STUDY["protocols"],
+            protocol=HEADLINE,
             dataset=STUDY["datasets"],
         ),
     output:

@@ -7,4 +7,5 @@ from job import job
 from vwta.studies.synthetic.curves import collect_curves
 
 with job(snakemake):
-    collect_curves([Path(path) for path in snakemake.input], Path(snakemake.output[0]))
+    networks = {name: [Path(path) for path in files] for name, files in snakemake.input.items()}
+    collect_curves(networks, Path(snakemake.output[0]))

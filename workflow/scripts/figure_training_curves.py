@@ -10,6 +10,7 @@ with job(snakemake):
     training_curves(
         curves=Path(snakemake.input[0]),
         paths=[Path(path) for path in snakemake.output],
+        protocol=snakemake.params.protocol,
         datasets=snakemake.params.datasets,
         models=snakemake.params.models,
         K=int(snakemake.wildcards.K),

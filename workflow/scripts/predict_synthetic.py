@@ -1,4 +1,4 @@
-"""Keeps what a trained network predicts at chosen inputs."""
+"""Keeps what the trained networks of a problem predict at chosen inputs."""
 
 from pathlib import Path
 
@@ -7,14 +7,12 @@ from job import job
 from vwta.studies.synthetic.predict import predict
 
 with job(snakemake):
+    pairs = zip(snakemake.input, snakemake.output, strict=True)
     predict(
-        network=Path(snakemake.input[0]),
-        path=Path(snakemake.output[0]),
+        outputs={Path(network): Path(path) for network, path in pairs},
         kept_by=snakemake.params.protocol["kept_by"],
         constants=snakemake.params.constants,
         **snakemake.params.predictions,
         code=snakemake.params.code,
         dataset=snakemake.wildcards.dataset,
-        model=snakemake.wildcards.model,
-        K=int(snakemake.wildcards.K),
     )

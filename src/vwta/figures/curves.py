@@ -22,7 +22,12 @@ KEPT: dict[str, Any] = {"marker": "D", "color": "black", "mfc": "white", "ms": 3
 
 
 def training_curves(
-    curves: Path, paths: Sequence[Path], datasets: Sequence[str], models: Sequence[str], K: int
+    curves: Path,
+    paths: Sequence[Path],
+    protocol: str,
+    datasets: Sequence[str],
+    models: Sequence[str],
+    K: int,
 ) -> None:
     """Draws losses against the epoch, one panel for each model and problem.
 
@@ -32,12 +37,13 @@ def training_curves(
     Arguments:
         curves: table of :func:`vwta.studies.synthetic.curves.collect_curves`.
         paths: files to write, in the format of their suffix.
+        protocol: protocol of the trainings.
         datasets: problems, from left to right.
         models: models, from top to bottom.
         K: number of atoms.
     """
     table = read_table(curves)
-    table = table[table["K"] == K]
+    table = table[(table["K"] == K) & (table["protocol"] == protocol)]
     with style():
         size = (max(COLUMN, 0.62 * COLUMN * len(datasets)), 0.5 * COLUMN * len(models) + 0.3)
         figure, axes = plt.subplots(

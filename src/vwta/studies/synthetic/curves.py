@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["collect_curves"]
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -12,25 +12,26 @@ import pandas as pd
 from vwta.storage import read_tensors, write_table
 
 
-def collect_curves(networks: Sequence[Path], path: Path) -> None:
+def collect_curves(networks: Mapping[str, Sequence[Path]], path: Path) -> None:
     """Writes the curves of trained networks as a table, one row an epoch.
 
-    Its columns are `dataset`, `model`, `K`, `seed`, `epoch` (from 1), `training` (the loss on the
-    training rows), `loss` and `distance` (those on the validation rows; the second for WTA networks
-    alone), `kept_by_loss` and `kept_by_distance` (whether the epoch has the lowest one).
+    Its columns are `protocol`, `dataset`, `model`, `K`, `seed`, `epoch` (from 1), `training` (the
+    loss on the training rows), `loss` and `distance` (those on the validation rows; the second for
+    WTA networks alone), `kept_by_loss` and `kept_by_distance` (whether the epoch has the lowest).
 
     Arguments:
-        networks: files of trained networks.
+        networks: files of trained networks, by protocol.
         path: file to write.
     """
     tables, records = [], {}
-    for file in networks:
-        tensors, metadata = read_tensors(file)
-        record = metadata["provenance"]
-        kept = metadata["kept"]
-        table = pd.DataFrame(tensors["curve"].numpy(), columns=["training", *kept])
-        facts = {name: record[name] for name in ("dataset", "model", "K", "seed")}
-        marks = {f"kept_by_{name}": table.index == epoch for name, epoch in kept.items()}
-        tables.append(table.assign(**facts, epoch=table.index + 1, **marks))
-        records[str(file)] = record
+    for protocol, files in networks.items():
+        for file in files:
+            tensors, metadata = read_tensors(file)
+            record, kept = metadata["provenance"], metadata["kept"]
+            table = pd.DataFrame(tensors["curve"].numpy(), columns=["training", *kept])
+            facts = {name: record[name] for name in ("dataset", "model", "K", "seed")}
+            marks = {f"kept_by_{name}": table.index == epoch for name, epoch in kept.items()}
+            table = table.assign(protocol=protocol, **facts, epoch=table.index + 1, **marks)
+            tables.append(table)
+            records[str(file)] = record
     write_table(path, pd.concat(tables, ignore_index=True), {"parts": records})

@@ -1,4 +1,4 @@
-"""Third stage: the estimators that follow from a trained network, measured on the test points."""
+"""Third stage: the true law, and the estimators of trained networks, on the test points."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from vwta.bandwidth import tune
+from vwta.data.synthetic import Problem
 from vwta.metrics import likelihood_rows, risk, tidy
 from vwta.provenance import provenance
 from vwta.spaces import Box
@@ -51,36 +52,52 @@ def evaluate(
     networks: Sequence[Path],
     data: Path,
     path: Path,
+    law: Problem,
     settings: Settings,
     code: str,
     protocol: str,
     dataset: str,
-    K: int,
 ) -> None:
-    """Writes the tidy metrics of the networks of some seeds, on the same test points.
+    """Writes the tidy metrics of a problem: those of its true law, then of trained networks.
 
     Arguments:
-        networks: files of trained networks.
+        networks: files of trained networks, of whatever kind, K and seed.
         data: file of the sets.
         path: file to write.
+        law: the true law of the test points.
         settings: how to measure.
         code: digest of the code.
         protocol: name of the protocol.
         dataset: name of the problem.
-        K: number of atoms.
     """
     sets = {name: rows.double() for name, rows in read_tensors(data)[0].items()}
-    rows, trainings = [], []
-    for file in networks:
+    rows, trainings = list(_truth(law, sets, settings)), []
+    for index, file in enumerate(networks, 1):
         network, metadata = load_network(file, settings.kept_by)
         training = metadata["provenance"]
-        logger.info("seed %d of %d networks", training["seed"], len(networks))
-        measured = _measure(metadata["network"]["kind"], network, sets, settings)
-        rows += [{"seed": training["seed"], **row} for row in measured]
+        facts = {"K": training["K"], "seed": training["seed"]}
+        kind = metadata["network"]["kind"]
+        logger.info("%s, K=%d, seed %d (%d/%d)", kind, *facts.values(), index, len(networks))
+        rows += [{**facts, **row} for row in _measure(kind, network, sets, settings)]
         trainings.append(training)
-    common = {"study": "synthetic", "protocol": protocol, "dataset": dataset, "K": K}
+    common = {"study": "synthetic", "protocol": protocol, "dataset": dataset}
     record = provenance(code=code, data=sha256(data), trainings=trainings)
     write_table(path, tidy(rows, **common), {"provenance": record})
+
+
+def _truth(
+    law: Problem, sets: Mapping[str, Tensor], settings: Settings
+) -> Iterator[Mapping[str, Any]]:
+    """Rows of the true law, what the best estimator could reach.
+
+    `outside` is the number of points outside the domain, which no method's `nll` counts.
+    """
+    x, y = sets["x_test"], sets["y_test"]
+    inside = Box(settings.low, settings.high).contains(y)
+    for row in likelihood_rows(law.log_density(x, y), inside, **settings.capped):
+        yield {"method": "truth", **row}
+    outside = int((~inside).sum())
+    yield {"method": "truth", "metric": "outside", "value": outside, "n": len(y)}
 
 
 @torch.no_grad()

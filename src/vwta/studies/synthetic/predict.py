@@ -19,8 +19,7 @@ from vwta.studies.synthetic.trained import load_network
 
 @torch.no_grad()
 def predict(
-    network: Path,
-    path: Path,
+    outputs: Mapping[Path, Path],
     kept_by: str,
     constants: Mapping[str, Any],
     x: Sequence[float],
@@ -28,18 +27,15 @@ def predict(
     seed: int,
     code: str,
     dataset: str,
-    model: str,
-    K: int,
 ) -> None:
-    """Writes the atoms of a network at some inputs, with points of the true law beside them.
+    """Writes the atoms of networks at some inputs, with points of the true law beside them.
 
-    The file holds `x` with shape `(n, 1)`, `points` `(n, K, 2)`, `masses` `(n, K)`, `scales` `(n,
+    Each file holds `x` with shape `(n, 1)`, `points` `(n, K, 2)`, `masses` `(n, K)`, `scales` `(n,
     K)` (0 for atoms without a scale of their own) and `targets` `(n, m, 2)`; its metadata say which
     problem, model and K these are. All networks of a problem get the same targets.
 
     Arguments:
-        network: file of the trained network.
-        path: file to write.
+        outputs: file to write for each file of a trained network.
         kept_by: criterion of the weights to take.
         constants: the problem's constants.
         x: inputs.
@@ -47,21 +43,20 @@ def predict(
         seed: seed of these points.
         code: digest of the code.
         dataset: name of the problem.
-        model: name of the model.
-        K: number of atoms.
     """
-    trained, metadata = load_network(network, kept_by)
     inputs = torch.tensor(x, dtype=torch.float64)[:, None]
-    atoms = trained(inputs)
     source = generator(seed, dataset, "targets")
     y = problem(dataset, **constants).sample(inputs, targets, source)
-    tensors = {
-        "x": inputs,
-        "points": atoms.points,
-        "masses": atoms.masses,
-        "scales": atoms.scales if model == "mdn" else torch.zeros_like(atoms.masses),
-        "targets": y.transpose(0, 1),
-    }
-    facts = {"dataset": dataset, "model": model, "K": K}
-    record = provenance(code=code, training=metadata["provenance"])
-    write_tensors(path, tensors, {**facts, "provenance": record})
+    for network, path in outputs.items():
+        trained, metadata = load_network(network, kept_by)
+        atoms, training = trained(inputs), metadata["provenance"]
+        tensors = {
+            "x": inputs,
+            "points": atoms.points,
+            "masses": atoms.masses,
+            "scales": getattr(atoms, "scales", torch.zeros_like(atoms.masses)),
+            "targets": y.transpose(0, 1),
+        }
+        facts = {"dataset": dataset, "model": metadata["network"]["kind"], "K": training["K"]}
+        record = provenance(code=code, training=training)
+        write_tensors(path, tensors, {**facts, "provenance": record})

@@ -1,0 +1,61 @@
+# Protocols compared: ways to train by their risk, and all numbers side by side.
+
+VARIANTS = config["figures"]["variants"]
+
+
+rule tables:
+    input:
+        f"{RESULTS}/tables/protocols.csv",
+
+
+rule figure_variants:
+    input:
+        metrics=f"{SYNTHETIC}/metrics/evaluation.parquet",
+        theory=f"{SYNTHETIC}/metrics/theory.parquet",
+    output:
+        pdf=f"{FIGURES}/variants.pdf",
+        png=report(
+            f"{FIGURES}/variants.png",
+            caption="../report/variants.rst",
+            category="Synthetic study",
+            labels={"figure": "Variants of WTA"},
+        ),
+    log:
+        f"{LOGS}/figure_variants.log",
+    benchmark:
+        f"{BENCHMARKS}/figure_variants.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        protocols=VARIANTS["protocols"],
+        datasets=VARIANTS["datasets"],
+        counts=VARIANTS["K"],
+        code=digest("figure_variants.py"),
+    script:
+        "../scripts/figure_variants.py"
+
+
+rule table_protocols:
+    input:
+        f"{SYNTHETIC}/metrics/evaluation.parquet",
+        f"{SYNTHETIC}/metrics/emd.parquet",
+    output:
+        csv=f"{RESULTS}/tables/protocols.csv",
+        markdown=f"{RESULTS}/tables/protocols.md",
+    log:
+        f"{LOGS}/table_protocols.log",
+    benchmark:
+        f"{BENCHMARKS}/table_protocols.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        protocols=[HEADLINE, *(name for name in PROTOCOLS if name != HEADLINE)],
+        code=digest("table_protocols.py"),
+    script:
+        "../scripts/table_protocols.py"

@@ -1,0 +1,17 @@
+"""Draws the risks of networks trained in several ways."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.figures.variants import variants
+
+with job(snakemake):
+    variants(
+        metrics=Path(snakemake.input.metrics),
+        theory=Path(snakemake.input.theory),
+        paths=[Path(path) for path in snakemake.output],
+        protocols=snakemake.params.protocols,
+        datasets=snakemake.params.datasets,
+        counts=snakemake.params.counts,
+    )
