@@ -163,8 +163,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def run(files: dict[str, Path], path: Path, settings: Settings = SETTINGS) -> pd.DataFrame:
     networks = [files[kind] for kind in KINDS]
     evaluate_properties(
-        networks, files["data"], files["theory"], path, {}, settings, "code", "paper",
-        "single_gaussian",
+        networks, files["data"], files["theory"], path, SingleGaussian(), settings, "code",
+        "paper", "single_gaussian",
     )  # fmt: skip
     return read_table(path)
 

@@ -21,6 +21,11 @@ SHARING = {
     "top": ["n"],
     "annealed": ["initial", "decay", "lowest"],
 }
+SHAPES = {
+    "box": ["low", "high"],
+    "half_plane": ["angle", "offset"],
+    "disc": ["centre", "radius"],
+}
 KINDS = {
     "object": "a section with keys",
     "array": "a list",
@@ -50,6 +55,7 @@ def contradictions(config: dict) -> list[str]:
     points, most = study["optimum"]["rows"], max(study["K"])
     if points < most:
         lines.append(f"synthetic.optimum.rows = {points}: must be >= the largest K = {most}")
+    lines += _properties(study)
     inputs, rows = study["emd"]["inputs"], study["data"]["rows"]["test"]
     if inputs > rows:
         lines.append(
@@ -111,16 +117,36 @@ def _grids(study: dict) -> Iterator[str]:
                 yield f"synthetic.K[{index}] = {K}: hist needs an entry of grids with {K} bins"
 
 
+def _properties(study: dict) -> Iterator[str]:
+    """What is wrong with the sizes and sets of the properties."""
+    where, settings = "synthetic.properties", study["properties"]
+    points, most, likelihoods = settings["points"], max(study["K"]), settings["likelihoods"]
+    if points < most:
+        yield f"{where}.points = {points}: must be >= the largest K = {most}"
+    if likelihoods > points:
+        yield f"{where}.likelihoods = {likelihoods}: must be <= points = {points}"
+    names = [one["name"] for one in settings["sets"]]
+    for index, one in enumerate(settings["sets"]):
+        keys = SHAPES[one["shape"]]
+        if one.keys() - {"name", "shape"} != set(keys):
+            wanted = ", ".join(["name", "shape", *keys])
+            yield f"{where}.sets[{index}] = {one}: the keys of a {one['shape']} are {wanted}"
+        if one["name"] in names[:index]:
+            yield f"{where}.sets[{index}].name = {one['name']}: there is another set of this name"
+
+
 def _strangers(config: dict) -> Iterator[str]:
     """What is asked for and the study does not have."""
     study = config["synthetic"]
     known = {
         "headline": ("synthetic.protocols", list(study["protocols"])),
+        "protocol": ("synthetic.protocols", list(study["protocols"])),
         "protocols": ("synthetic.protocols", list(study["protocols"])),
         "K": ("synthetic.K", study["K"]),
         "dataset": ("synthetic.datasets", study["datasets"]),
         "datasets": ("synthetic.datasets", study["datasets"]),
         "x": ("synthetic.predictions.x", study["predictions"]["x"]),
+        "set": ("synthetic.properties.sets", [one["name"] for one in study["properties"]["sets"]]),
     }
     askers = {("synthetic",): {"headline": study["headline"]}}
     askers |= {("figures", figure): settings for figure, settings in config["figures"].items()}

@@ -70,6 +70,17 @@ class Outlines:
         r"""Largest distances from the atoms, :math:`\max_{y \in Y_k} |y - z_k|`, shape `(B, K)`."""
         return self.corners.square().sum(-1).amax(-1).sqrt()
 
+    def farthest(self) -> tuple[Tensor, Tensor]:
+        r"""Point of the domain farthest from all atoms, `(B, 2)`, and its distance, `(B,)`.
+
+        The distance is :math:`r_K = \max_y \min_k |y - z_k|`, and the point a corner of cells.
+        """
+        square = self.corners.square().sum(-1).flatten(1)
+        best = square.argmax(1)
+        corner = (self.points[:, :, None] + self.corners).flatten(1, 2)
+        rows = torch.arange(len(best))
+        return corner[rows, best], square[rows, best].sqrt()
+
     def reach(self, directions: Tensor) -> Tensor:
         """How far each cell goes from its atom along some directions, with shape `(B, K, S)`.
 

@@ -17,7 +17,16 @@ rule figures:
         ),
         expand(
             f"{FIGURES}/{{figure}}.{{suffix}}",
-            figure=["dirac_limits", "qualitative", "variants"],
+            figure=[
+                "dirac_limits",
+                "qualitative",
+                "variants",
+                "weak_convergence",
+                "cells",
+                "point_density",
+                "proof_radius",
+                "proof_partition",
+            ],
             suffix=["pdf", "png"],
         ),
 

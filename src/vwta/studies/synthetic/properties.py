@@ -41,7 +41,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vwta.data.synthetic import Problem, problem
+from vwta.data.synthetic import Problem
 from vwta.lloyd import lloyd
 from vwta.metrics import tidy
 from vwta.outlines import Outlines
@@ -81,7 +81,7 @@ class Settings:
         negligible: weight below which a component of a mixture counts as dead.
         bins: squares along each side of the grid in which atoms are counted.
         directions: `count` of random directions for each volume, and how often to `repeat` them.
-        optimum: Lloyd's algorithm: number of `inputs`, `starts` and `steps`.
+        optimum: Lloyd's algorithm: number of `inputs`, `starts` and `steps`; None for no such rows.
         sets: for each fixed set its `name`, `shape`, and the arguments of its class in
             :mod:`vwta.sets`.
         h: bandwidths.
@@ -98,7 +98,7 @@ class Settings:
     negligible: float
     bins: int
     directions: dict[str, int]
-    optimum: dict[str, int]
+    optimum: dict[str, int] | None
     sets: list[dict[str, Any]]
     h: list[float]
     low: list[float]
@@ -159,7 +159,7 @@ def evaluate_properties(
     data: Path,
     theory: Path,
     path: Path,
-    constants: Mapping[str, Any],
+    law: Problem,
     settings: Settings,
     code: str,
     protocol: str,
@@ -173,51 +173,49 @@ def evaluate_properties(
         theory: table of reference risks, see
             :func:`vwta.studies.synthetic.theory.evaluate_theory`.
         path: file to write.
-        constants: the problem's constants.
+        law: the true law.
         settings: how to measure.
         code: digest of the code.
         protocol: name of the protocol.
         dataset: name of the problem.
     """
-    law = problem(dataset, **constants)
     truth = Truth.of(law, settings.inputs, settings, dataset, "properties")
     logger.info("%d points for each of %d inputs, twice", settings.points, settings.inputs)
     sets, _ = read_tensors(data)
     test = sets["x_test"].double(), sets["y_test"].double()
-    reference = read_table(theory).query("method == 'lloyd'").set_index("K")["value"]
+    risks = read_table(theory)
+    reference = risks[risks["method"] == "lloyd"].set_index("K")["value"]
     rows, trainings, counts = _truth_rows(truth), [], set()
     for index, file in enumerate(networks):
         network, metadata = load_network(file, settings.kept_by)
         training, kind = metadata["provenance"], metadata["network"]["kind"]
         K, seed = training["K"], training["seed"]
-        measured = [*_network_rows(kind, network, truth, test, settings)]
-        found = {row["metric"]: row["value"] for row in measured}
-        measured += [
-            {
-                "method": kind,
-                "metric": "lloyd_ratio",
-                "value": found["zador_ratio"] * zador_risk(truth.spread, K) / reference[K],
-                "n": len(truth.x),
-            }
-        ]
+        measured = _network_rows(kind, network, truth, test, reference[K], settings)
         rows += [{"K": K, "seed": seed, **row} for row in measured]
         trainings.append(training)
         counts.add(K)
         logger.info("%d/%d: %s, K=%d, seed %d", index + 1, len(networks), kind, K, seed)
-    rows += _optimum_rows(law, sorted(counts), settings, dataset)
+    if settings.optimum is not None:
+        rows += _optimum_rows(law, sorted(counts), settings.optimum, settings, dataset)
     common = {"study": "synthetic", "protocol": protocol, "dataset": dataset}
     record = provenance(code=code, data=sha256(data), trainings=trainings)
     write_table(path, tidy(rows, **common), {"provenance": record})
 
 
 def _network_rows(
-    kind: str, network: nn.Module, truth: Truth, test: tuple[Tensor, Tensor], settings: Settings
+    kind: str,
+    network: nn.Module,
+    truth: Truth,
+    test: tuple[Tensor, Tensor],
+    reference: float,
+    settings: Settings,
 ) -> Iterator[Row]:
-    """Rows of a network."""
+    """Rows of a network; `reference` is Lloyd's risk."""
     atoms = network(truth.x)
     points, masses = atoms.points, atoms.masses
     wins = Wins.of(points, truth.first)
     yield from _risk_rows(kind, wins, truth)
+    yield from _rows(kind, len(points), lloyd_ratio=wins.risk.mean().item() / reference)
     if kind == "mdn":
         yield from _dead_rows(kind, (masses >= settings.negligible).long())
         exact = kernel_probability(points, masses, atoms.scales, [*truth.sets.values()])
@@ -241,18 +239,17 @@ def _network_rows(
 
 
 def _optimum_rows(
-    law: Problem, counts: Sequence[int], settings: Settings, dataset: str
+    law: Problem, counts: Sequence[int], how: Mapping[str, int], settings: Settings, dataset: str
 ) -> Iterator[Row]:
     """Rows of the atoms of Lloyd's algorithm, with the masses of their cells.
 
     They are fitted to the second points and measured on the first.
     """
-    inputs, starts, steps = (settings.optimum[key] for key in ("inputs", "starts", "steps"))
-    truth = Truth.of(law, inputs, settings, dataset, "properties", "optimum")
+    truth = Truth.of(law, how["inputs"], settings, dataset, "properties", "optimum")
     for K in counts:
         source = generator(settings.seed, dataset, "properties", "optimum", K)
-        atoms = torch.stack([lloyd(y, K, starts, steps, source)[0] for y in truth.second])
-        points = truth.box.project(atoms)
+        fitted = [lloyd(y, K, how["starts"], how["steps"], source)[0] for y in truth.second]
+        points = truth.box.project(torch.stack(fitted))
         masses = Wins.of(points, truth.second).shares
         wins, outlines = Wins.of(points, truth.first), Outlines(points, truth.box)
         rows = [
