@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import NullFormatter, NullLocator
+from matplotlib.ticker import LogLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 from vwta.figures.style import COLUMN, METHODS, TITLES, save, style
 from vwta.storage import read_table
@@ -68,8 +68,8 @@ def weak_convergence(
         best = rows[rows["method"] == "v_lloyd"].groupby("K")["value"].max()
         axis.plot(best, **OPTIMUM)
         axis.axhline(mine.loc[["truth"], "value"].mean(), **FLOOR)
-        _against_K(axis, mine["K"])
-        axis.set_yscale("log")
+        _against_K(axis, table["K"])
+        _log_scale(axis)
 
     handles = [
         Line2D([], [], color=look.color, marker=look.marker, label=f"{look.label}, worst $h$")
@@ -90,7 +90,7 @@ def cells(
     """Draws what theory says of cells against K: a row for each protocol, problems by colour.
 
     Dashed lines are atoms of Lloyd's algorithm, dotted ones what an optimum would show for the
-    finite number of points of the true law.
+    finite number of points of the true law. Bands reach from the lowest seed to the highest.
 
     Arguments as of :func:`weak_convergence`.
     """
@@ -107,8 +107,9 @@ def cells(
                     _cell_lines(axis, rows, protocol, metric, floor, PROBLEMS[dataset])
                 if limit is not None:
                     axis.axhline(limit, **FLOOR)
-                axis.set_yscale("log" if log else "linear")
                 _against_K(axis, table["K"])
+                if log:
+                    _log_scale(axis)
             line[0].set_ylabel(f"protocol {protocol}")
         for axis, (title, *_) in zip(axes[0], PANELS, strict=True):
             axis.set_title(title)
@@ -138,7 +139,7 @@ def point_density(
                 look = PROBLEMS[name]
                 _cell_lines(axis, rows, protocol, "point_density_exponent", None, look)
             axis.axhline(0.5, **FLOOR)
-            axis.set_title(last)
+            axis.set_ylim(0, 1.5)
         else:
             rows = table[table["dataset"] == dataset].set_index("metric")
             for name, color in curves.items():
@@ -161,15 +162,15 @@ def point_density(
 
 
 def _means(metrics: Path, protocols: Sequence[str]) -> pd.DataFrame:
-    """Means over the seeds of what some protocols have."""
+    """Means (`value`), lowest and highest over the seeds of what some protocols have."""
     table = read_table(metrics)
     missing = [name for name in protocols if name not in set(table["protocol"])]
     if missing:
         raise ValueError(f"no properties of {', '.join(missing)} in the table of metrics")
     table = table[table["protocol"].isin(list(protocols))]
     keys = ["protocol", "dataset", "method", "metric", "K", "h"]
-    means = table.groupby(keys, dropna=False)["value"].mean().reset_index()
-    return means.astype({"K": "float64"})
+    means = table.groupby(keys, dropna=False)["value"].agg(["mean", "min", "max"]).reset_index()
+    return means.rename(columns={"mean": "value"}).astype({"K": "float64"})
 
 
 def _cell_lines(
@@ -184,12 +185,14 @@ def _cell_lines(
     mine = rows.loc[[metric]]
     trained = mine[(mine["protocol"] == protocol) & (mine["method"] == "wta")]
     axis.plot(trained["K"], trained["value"], **look)
+    color = look["color"]
+    axis.fill_between(trained["K"], trained["min"], trained["max"], color=color, alpha=0.2, lw=0)
     optimum = mine[mine["method"] == "lloyd"]
-    axis.plot(optimum["K"], optimum["value"], **{**OPTIMUM, "color": look["color"]})
+    axis.plot(optimum["K"], optimum["value"], **{**OPTIMUM, "color": color})
     if floor is not None:
         under = rows.loc[[floor]]
         under = under[(under["protocol"] == protocol) & (under["method"] == "wta")]
-        axis.plot(under["K"], under["value"], **{**FLOOR, "color": look["color"]})
+        axis.plot(under["K"], under["value"], **{**FLOOR, "color": color})
 
 
 def _grid(
@@ -211,7 +214,6 @@ def _grid(
         for line, protocol in zip(axes, protocols, strict=True):
             for axis, column in zip(line, columns, strict=True):
                 panel(axis, protocol, column)
-                axis.set_title("")
             line[0].set_ylabel(f"{quantity}, {protocol}")
         for axis, column in zip(axes[0], columns, strict=True):
             axis.set_title(TITLES.get(column, column))
@@ -231,6 +233,16 @@ def _against_K(axis: Axes, counts: pd.Series[float]) -> None:
         last = tick if labels[-1] else last
     axis.set_xticks(ticks, labels)
     axis.xaxis.set_minor_locator(NullLocator())
+
+
+def _log_scale(axis: Axes) -> None:
+    """A logarithmic axis with more labels the less it spans."""
+    axis.set_yscale("log")
+    low, high = axis.get_ylim()
+    span = high / low
+    marks = (1, 1.5, 2, 3, 5, 7) if span < 6 else (1, 2, 5) if span < 100 else (1,)
+    axis.yaxis.set_major_locator(LogLocator(subs=marks))
+    axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.yaxis.set_minor_formatter(NullFormatter())
 
 
