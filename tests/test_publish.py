@@ -6,9 +6,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 
 from vwta.metrics import tidy
-from vwta.storage import read_table, write_table
+from vwta.storage import read_table, write_table, write_tensors
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -38,14 +39,15 @@ def test_small_outcome_is_published(
     (results / "synthetic/metrics").mkdir(parents=True)
     (results / "figures").mkdir()
     write_table(results / "synthetic/metrics/emd.parquet", table, {"parts": {"a": training}})
-    (results / "synthetic/weights.safetensors").write_bytes(b"much")
     (results / "figures/a.png").write_bytes(b"picture")
     (results / "figures/a.pdf").write_bytes(b"picture")
-    for name, end in (("train/a.log", "1800.0"), ("train/b.log", "3600.0"), ("collect.log", "36")):
-        log = results / "logs" / name
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text(f"2026 epoch 1\n2026 done, {end} s of CPU time\n")
-    (results / "logs/train/c.log").write_text("killed")
+    for seed, seconds in ((1, 1800.0), (2, 3600.0), (3, None)):
+        path = results / f"synthetic/paper/moons/wta/K9/seed{seed}.safetensors"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        facts = {"provenance": {"cpu_seconds": seconds} if seconds else {}}
+        write_tensors(path, {"a": torch.zeros(1)}, facts)
+    part = results / "synthetic/paper/moons/wta/K9/emd_seed1.parquet"
+    write_table(part, table, {"provenance": {"cpu_seconds": 36.0}})
     publish.main("full", "synthetic")
     place = Path("docs/results/synthetic")
     names = {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()}
@@ -56,8 +58,8 @@ def test_small_outcome_is_published(
     assert facts["packages"] == ["numpy 1, torch 2"]
     assert facts["data"] == ["hash"]
     assert facts["cost"] == {
-        "collect": {"jobs": 1, "cpu_hours": 0.01},
-        "train": {"jobs": 2, "cpu_hours": 1.5},
+        "emd": {"files": 1, "cpu_hours": 0.01, "unknown": 0},
+        "wta network": {"files": 3, "cpu_hours": 1.5, "unknown": 1},
     }
 
 

@@ -14,7 +14,7 @@ from vwta.lloyd import lloyd
 from vwta.metrics import risk
 from vwta.seeds import generator
 from vwta.studies.synthetic.theory import lloyd_risk
-from vwta.theory import HEXAGON, grid_risk, root_integral, spread, zador_risk
+from vwta.theory import HEXAGON, entropy, grid_risk, root_integral, spread, zador_risk
 
 ROOT = Path(__file__).resolve().parents[1]
 CONSTANTS = yaml.safe_load((ROOT / "config/config.yaml").read_text())["synthetic"]["constants"]
@@ -141,3 +141,21 @@ def test_atoms_may_be_as_many_as_points_but_no_more() -> None:
     assert lloyd(y, 6, 1, 10, generator(0))[1] == 0
     with pytest.raises(ValueError, match=r"K = 7.*6"):
         lloyd(y, 7, 1, 10, generator(0))
+
+
+def test_entropies_in_closed_form() -> None:
+    """The chessboard's by integration over x; the square's halves, a uniform law and Gaussians."""
+    assert entropy(LAWS["single_gaussian"]) == pytest.approx(math.log(2 * math.pi * math.e * 0.04))
+    expected, _ = integrate.quad(
+        lambda x: -x * math.log(x / 2) - (1 - x) * math.log((1 - x) / 2), 0, 1
+    )
+    assert entropy(LAWS["changing_damier"]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_entropies_are_means_of_the_log_density(name: str) -> None:
+    law, source = LAWS[name], generator(0, name)
+    x = torch.rand(200_000, 1, generator=source, dtype=torch.float64)
+    log_p = law.log_density(x, law.sample(x, 1, source)[0])
+    error = log_p.std().item() / math.sqrt(len(x))
+    assert entropy(law) == pytest.approx(-log_p.mean().item(), abs=4 * error)

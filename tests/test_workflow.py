@@ -137,12 +137,13 @@ def test_distances_and_reference_risks_are_tidy(results: Path) -> None:
     for name, metric, methods in (
         ("emd", "emd", ["truth", "dirac_wta", "unif_v_wta", "v_wta", "unif_hist", "mdn"]),
         ("theory", "risk", ["zador", "zador_hist", "lloyd"]),
+        ("theory", "entropy", ["truth"]),
     ):
         table = read_table(results / f"synthetic/metrics/{name}.parquet")
         assert table.dtypes.astype(str).to_dict() == COLUMNS
-        assert sorted(table.loc[table["protocol"] == "paper", "method"]) == sorted(methods)
-        assert set(table["metric"]) == {metric}
-        assert (table["value"] > 0).all()
+        mine = table[(table["protocol"] == "paper") & (table["metric"] == metric)]
+        assert sorted(mine["method"]) == sorted(methods)
+        assert metric == "entropy" or (mine["value"] > 0).all()
 
 
 def test_every_job_has_log_and_benchmark(results: Path) -> None:

@@ -15,9 +15,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from vwta.storage import read_metadata
+from safetensors import safe_open
 
-CPU = re.compile(r"done, ([0-9.]+) s of CPU time")
+from vwta.storage import read_metadata
 
 
 def main(tier: str, study: str) -> None:
@@ -35,7 +35,7 @@ def main(tier: str, study: str) -> None:
         shutil.copy(file, place / file.name)
     for file in pictures:
         shutil.copy(file, place / "figures" / file.name)
-    record = {"tier": tier, **facts(tables), "cost": cost(results)}
+    record = {"tier": tier, **facts(tables), "cost": cost(results / study)}
     text = json.dumps(record, indent=1, sort_keys=True)
     (place / "provenance.json").write_text(text + "\n", encoding="utf-8")
     print(f"{place}: {len(tables)} tables, {len(pictures)} figures, provenance.json")
@@ -64,18 +64,33 @@ def records(value: object) -> Iterator[dict]:
             yield from records(inner)
 
 
-def cost(results: Path) -> dict[str, dict[str, float]]:
-    """Jobs and CPU hours of each rule, from what finished jobs say at the end of their logs."""
-    found: dict[str, list[float]] = defaultdict(list)
-    for log in Path(results, "logs").rglob("*.log"):
-        rule = log.relative_to(results / "logs").parts[0].removesuffix(".log")
-        seconds = CPU.search(log.read_text(encoding="utf-8", errors="replace"))
-        if seconds:
-            found[rule].append(float(seconds[1]))
+def cost(folder: Path) -> dict[str, dict[str, float]]:
+    """Files of each kind and the CPU hours of the jobs that made them, by their own records.
+
+    Kinds are the files' names without their numbers. A job that makes several files says in each
+    how long it had taken so far; files without a record of it are counted as `unknown`.
+    """
+    found: dict[str, list[float | None]] = defaultdict(list)
+    for file in sorted(folder.rglob("*")):
+        if file.suffix in (".parquet", ".safetensors") and file.parent.name != "metrics":
+            read = read_metadata if file.suffix == ".parquet" else read_tensors_metadata
+            kind = f"{file.parent.parent.name} " if file.stem.startswith("seed") else ""
+            kind += re.sub(r"_?seed\d+", "", file.stem) or "network"
+            found[kind].append(read(file).get("provenance", {}).get("cpu_seconds"))
     return {
-        rule: {"jobs": len(values), "cpu_hours": round(sum(values) / 3600, 3)}
-        for rule, values in sorted(found.items())
+        kind: {
+            "files": len(values),
+            "cpu_hours": round(sum(filter(None, values)) / 3600, 3),
+            "unknown": values.count(None),
+        }
+        for kind, values in sorted(found.items())
     }
+
+
+def read_tensors_metadata(path: Path) -> dict:
+    """Metadata of a file of tensors, without the tensors."""
+    with safe_open(path, framework="np") as file:
+        return {name: json.loads(value) for name, value in (file.metadata() or {}).items()}
 
 
 if __name__ == "__main__":

@@ -196,14 +196,13 @@ class VoronoiMixture(Atoms):
         if isinstance(kernel, Uniform) and not space.bounded:
             raise ValueError(f"a Uniform kernel needs a bounded space, found {space}")
         self.kernel, self.space = kernel, space
-        dim = space.dim(points.shape[-1])
+        space.dim(points.shape[-1])  # refuses points of another space
         if self._validate_args:
             space.check(self.points, "points")
         flat = self.points.to(_precise(self.points)).reshape(-1, *points.shape[-2:])
         self._cells = Tessellation(space.project(flat), space, directions)
         rows = torch.arange(len(flat), device=points.device).view(points.shape[:-2])
         self._rows = rows.expand(self.batch_shape)
-        self._dim = dim
 
     @property
     def support(self) -> constraints.Constraint:
@@ -258,7 +257,7 @@ class VoronoiMixture(Atoms):
         log_scale = self._log_masses(pairs, cell) - self._cells.log_mass(cell, kernel)
         spread = ((value - self._points_at(atom)) ** 2).sum(-1) / 2
         h = self._bandwidth_at(self.kernel.h.to(self.points), atom)
-        log_density = self.kernel.at(h).log_density(spread, self._dim)
+        log_density = self.kernel.at(h).log_density(spread, self._cells.dim)
         log_prob = log_density + log_scale.to(spread.dtype)[which].view(atom.shape)
         if self.space.curved:
             return log_prob
@@ -278,7 +277,7 @@ class VoronoiMixture(Atoms):
 
     def _copy(self, kernel: Kernel, _instance: Any = None) -> VoronoiMixture:
         new: VoronoiMixture = _instance or object.__new__(VoronoiMixture)
-        new.kernel, new.space, new._cells, new._dim = kernel, self.space, self._cells, self._dim
+        new.kernel, new.space, new._cells = kernel, self.space, self._cells
         return new
 
     def _distinct(self, atom: Tensor) -> tuple[Tensor, Tensor]:

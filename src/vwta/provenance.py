@@ -7,6 +7,7 @@ __all__ = ["provenance", "revision"]
 import platform
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -33,6 +34,7 @@ def provenance(**extra: Any) -> dict[str, Any]:
         "processor": _processor(),
         "accelerator": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "threads": torch.get_num_threads(),
+        "cpu_seconds": round(time.process_time(), 1),  # of the process so far
         **extra,
     }
 

@@ -1,4 +1,4 @@
-r"""Asymptotic quantisation risks: what the best atoms, and those of a regular grid, tend to.
+r"""Asymptotic quantisation risks, what the best atoms and those of a grid tend to; entropies.
 
 With K atoms in d dimensions the lowest risk of a law of density :math:`\rho` is, for large K,
 
@@ -13,9 +13,10 @@ support, and any other law on the same support has less.
 
 from __future__ import annotations
 
-__all__ = ["HEXAGON", "grid_risk", "root_integral", "spread", "zador_risk"]
+__all__ = ["HEXAGON", "entropy", "grid_risk", "root_integral", "spread", "zador_risk"]
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -68,22 +69,53 @@ def spread(law: Problem) -> float:
         return 2 + math.pi / 2
     if isinstance(law, RotatingMoons):
         return root_integral(law, 0.0) ** 2
-    where, weight = np.polynomial.legendre.leggauss(NODES)
-    t = torch.tensor((where + 1) * math.pi / 4)
-    measure = torch.tensor(weight * math.pi / 4) * (2 * t).sin()
-    squares = [root_integral(law, x) ** 2 for x in t.sin().square().tolist()]
-    return float(measure @ torch.tensor(squares, dtype=measure.dtype))
+    return _mean_over_x(lambda x: root_integral(law, x) ** 2)
+
+
+def entropy(law: Problem) -> float:
+    r"""Mean over x of the entropy :math:`-\int \rho_x(y) \log \rho_x(y) dy`: no NLL is lower.
+
+    Closed forms: :math:`\log(2 \pi e \sigma^2)` for a Gaussian, :math:`\log 2 + 1/2` for the
+    chessboard. Others as in :func:`spread`.
+
+    Example:
+        >>> round(entropy(SingleGaussian()), 4)
+        -0.381
+    """
+    if isinstance(law, SingleGaussian):
+        return math.log(2 * math.pi * math.e * law.scale**2)
+    if isinstance(law, ChangingDamier):
+        return math.log(2) + 0.5
+
+    def at(x: float) -> float:
+        return _integral(law, x, lambda log_p: -torch.special.xlogy(log_p.exp(), log_p.exp()))
+
+    return at(0.0) if isinstance(law, RotatingMoons) else _mean_over_x(at)
 
 
 def root_integral(law: Problem, x: float) -> float:
     r"""Integral :math:`\int \sqrt{\rho_x(y)} dy`, by Gauss-Legendre quadrature on tiles."""
+    return _integral(law, x, lambda log_p: (log_p / 2).exp())
+
+
+def _integral(law: Problem, x: float, function: Callable[[Tensor], Tensor]) -> float:
+    """Integral over y of a function of the log-density at x."""
     line, weight = _quadrature()
     points, weights = torch.cartesian_prod(line, line), torch.outer(weight, weight).flatten()
     at = torch.tensor([x], dtype=points.dtype)
     total = 0.0
     for part, share in zip(points.split(CHUNK), weights.split(CHUNK), strict=True):
-        total += float(share @ (law.log_density(at, part) / 2).exp())
+        total += float(share @ function(law.log_density(at, part)))
     return total
+
+
+def _mean_over_x(function: Callable[[float], float]) -> float:
+    """Mean over x in [0, 1] of a function that may have roots or logarithms at both ends."""
+    where, weight = np.polynomial.legendre.leggauss(NODES)
+    t = torch.tensor((where + 1) * math.pi / 4)
+    measure = torch.tensor(weight * math.pi / 4) * (2 * t).sin()
+    values = [function(x) for x in t.sin().square().tolist()]
+    return float(measure @ torch.tensor(values, dtype=measure.dtype))
 
 
 def _quadrature() -> tuple[Tensor, Tensor]:

@@ -3,7 +3,6 @@
 import logging
 import os
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,4 +23,4 @@ def job(snakemake) -> Iterator[None]:
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(snakemake.threads)
     yield
-    logging.info("done, %.1f s of CPU time", time.process_time())
+    logging.info("done")

@@ -18,7 +18,7 @@ from vwta.metrics import risk, tidy
 from vwta.provenance import provenance
 from vwta.seeds import generator
 from vwta.storage import write_table
-from vwta.theory import grid_risk, spread, zador_risk
+from vwta.theory import entropy, grid_risk, spread, zador_risk
 
 logger = logging.getLogger(__name__)
 
@@ -34,10 +34,10 @@ def evaluate_theory(
     protocol: str,
     dataset: str,
 ) -> None:
-    """Writes the tidy reference risks of a problem, averaged over x.
+    """Writes the tidy reference values of a problem, averaged over x.
 
-    Methods are `zador` (lowest risk for large K), `zador_hist` (a grid's risk for large K) and
-    `lloyd`.
+    Metrics are `risk`, with the methods `zador` (lowest risk for large K), `zador_hist` (a grid's
+    risk for large K) and `lloyd`, and `entropy` of the `truth`.
 
     Arguments:
         constants: the problem's constants.
@@ -53,7 +53,7 @@ def evaluate_theory(
     law = problem(dataset, **constants)
     width = spread(law)
     volume = math.prod(b - a for a, b in zip(low, high, strict=True))
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = [{"method": "truth", "metric": "entropy", "value": entropy(law)}]
     for K in counts:
         rows += [
             {"method": "zador", "K": K, "value": zador_risk(width, K)},
@@ -63,7 +63,8 @@ def evaluate_theory(
         logger.info("K=%d: Zador %.3g, Lloyd %.3g", K, zador_risk(width, K), best)
         n = optimum["inputs"] * optimum["rows"]
         rows.append({"method": "lloyd", "K": K, "value": best, "n": n})
-    common = {"study": "synthetic", "protocol": protocol, "dataset": dataset, "metric": "risk"}
+    common = {"study": "synthetic", "protocol": protocol, "dataset": dataset}
+    rows = [{"metric": "risk", **row} for row in rows]
     write_table(path, tidy(rows, **common), {"provenance": provenance(code=code)})
 
 

@@ -1,0 +1,309 @@
+"""Many small networks trained at once, as one tensor program: one for each split or restart.
+
+Parameters of S networks of the same shape are stacked along a first axis, and so are their rows.
+Each network sees its own rows in its own order, and no number of one enters another, so that a
+network comes out as if it had been trained alone, up to rounding.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Plan", "Rows", "StackedFit", "StackedLinear", "fit_stacked", "stack", "unstack"]
+
+import logging
+import math
+import time
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from .seeds import generator
+from .signals import Interrupted, Interruption
+from .storage import read_tensors, write_tensors
+from .training import Objective
+
+logger = logging.getLogger(__name__)
+
+SAVE_EVERY = 60.0  # seconds between checkpoints
+REPORT_EVERY = 5.0  # seconds between lines in the log
+
+
+class StackedLinear(nn.Module):
+    r"""Linear layers of S networks, :math:`y_s = x_s W_s^T + b_s`.
+
+    Arguments:
+        layers: one layer for each network, all of the same shape.
+    """
+
+    def __init__(self, layers: Sequence[nn.Linear]) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.stack([layer.weight.detach() for layer in layers]))
+        self.bias = nn.Parameter(torch.stack([layer.bias.detach() for layer in layers]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs `(S, n, out)` of inputs `(S, n, in)`."""
+        return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight.mT)
+
+
+def stack(networks: Sequence[nn.Module]) -> nn.Module:
+    """One network that maps inputs `(S, n, *)` to what each of S networks makes of its own.
+
+    Arguments:
+        networks: networks of the same architecture, whose only parameters are those of linear
+            layers.
+
+    Example:
+        >>> from vwta.networks import WTANetwork
+        >>> nets = [WTANetwork(3, 1, hypotheses=5, widths=[50], bounded=False) for _ in range(20)]
+        >>> stack(nets)(torch.rand(20, 7, 3)).points.shape
+        torch.Size([20, 7, 5, 1])
+    """
+    together = deepcopy(networks[0])
+    linear = [name for name, part in together.named_modules() if isinstance(part, nn.Linear)]
+    for name in linear:
+        layers = [network.get_submodule(name) for network in networks]
+        parent, _, child = name.rpartition(".")
+        setattr(together.get_submodule(parent), child, StackedLinear(layers))  # type: ignore[arg-type]
+    return together
+
+
+def unstack(state: Mapping[str, Tensor], index: int) -> dict[str, Tensor]:
+    """Weights of one network, as :func:`stack` was given it, among the stacked ones."""
+    return {name: value[index].clone() for name, value in state.items()}
+
+
+class Rows(NamedTuple):
+    """Inputs `(S, n, d)` and targets `(S, n, e)` of each network."""
+
+    x: Tensor
+    y: Tensor
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long and how fast.
+
+    Attributes:
+        epochs: passes over the rows.
+        batch_size: rows of a step, of each network; all of them if there are fewer.
+        learning_rate: of Adam, the highest one if it changes.
+        rate: whether the learning rate is constant, or rises over the first 30 % of the steps and
+            falls to nothing over the others, along half waves of a cosine.
+        weight_decay: of AdamW; 0 is Adam.
+        check_every: epochs between two looks at the criteria.
+    """
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    rate: Literal["constant", "one_cycle"] = "constant"
+    weight_decay: float = 0.0
+    check_every: int = 1
+
+    def rate_at(self, step: int, steps: int) -> float:
+        """Learning rate of a step out of all of them."""
+        if self.rate == "constant":
+            return self.learning_rate
+        done, rise = (step + 0.5) / steps, 0.3
+        place = done / rise if done < rise else 1 - (done - rise) / (1 - rise)
+        return self.learning_rate * (1 - math.cos(math.pi * place)) / 2
+
+
+@dataclass(frozen=True)
+class StackedFit:
+    """Outcome of a training.
+
+    Attributes:
+        weights: for each criterion the stacked weights after the epoch with the lowest value, each
+            network at its own best epoch.
+        epochs: for each criterion that epoch, counted from 1, with shape `(S,)`.
+        curves: for each criterion its values, with shape `(checks, S)`, in float64.
+        last: the stacked weights after the last epoch.
+        seconds: time spent, earlier attempts included.
+    """
+
+    weights: dict[str, dict[str, Tensor]]
+    epochs: dict[str, Tensor]
+    curves: dict[str, Tensor]
+    last: dict[str, Tensor]
+    seconds: float
+
+
+def fit_stacked(
+    networks: Sequence[nn.Module],
+    loss: Objective,
+    criteria: Mapping[str, Objective],
+    train: Rows,
+    held_out: Rows,
+    plan: Plan,
+    seeds: Sequence[int],
+    checkpoint: Path | None = None,
+) -> StackedFit:
+    """Trains networks side by side and keeps the weights of each one's best epoch.
+
+    Arguments:
+        networks: S networks to start from; they stay as they are.
+        loss: mean over a batch, from a network's output and targets.
+        criteria: kept weights have the lowest one on the held-out rows; functions of the output and
+            targets of one network, which :func:`torch.vmap` can follow.
+        train: rows to train on.
+        held_out: rows to choose the epoch by.
+        plan: epochs, batch size, learning rate.
+        seeds: seed of the order of each network's rows.
+        checkpoint: file for unfinished work: read if it exists, written once a minute and when the
+            process is asked to stop (:class:`~vwta.signals.Interrupted` is then raised).
+    """
+    run = _Run(stack(networks), loss, criteria, plan, seeds)
+    if checkpoint is not None and checkpoint.exists():
+        run.load(checkpoint)
+        logger.info("resumed after epoch %d", run.epoch)
+    saved = reported = time.monotonic()
+    with Interruption() as interruption:
+        while run.epoch < plan.epochs:
+            run.train_epoch(train)
+            if run.epoch % plan.check_every == 0 or run.epoch == plan.epochs:
+                run.check(held_out)
+            now = time.monotonic()
+            if now - reported > REPORT_EVERY or run.epoch == plan.epochs:
+                reported = now
+                run.report()
+            if checkpoint is not None and (now - saved > SAVE_EVERY or interruption.reason):
+                run.save(checkpoint)
+                saved = now
+            if interruption.reason:
+                where = f"saved in {checkpoint}" if checkpoint else "nothing was saved"
+                reason = f"{interruption.reason} after epoch {run.epoch}"
+                raise Interrupted(f"{reason}: {where}; run again to go on")
+    return run.outcome()
+
+
+class _Run:
+    """State of a training, which can be saved between any two epochs."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        loss: Objective,
+        criteria: Mapping[str, Objective],
+        plan: Plan,
+        seeds: Sequence[int],
+    ) -> None:
+        self.network, self.loss, self.plan, self.seeds = network, loss, plan, seeds
+        self.criteria = {name: torch.vmap(criterion) for name, criterion in criteria.items()}
+        self.optimizer = torch.optim.AdamW(
+            network.parameters(),
+            lr=plan.learning_rate,
+            weight_decay=plan.weight_decay,
+            fused=True,
+        )
+        self.epoch, self.seconds, self.clock = 0, 0.0, time.monotonic()
+        self.weights: dict[str, dict[str, Tensor]] = {}
+        self.epochs: dict[str, Tensor] = {}
+        self.best: dict[str, Tensor] = {}
+        self.curves: dict[str, list[list[float]]] = {name: [] for name in criteria}
+
+    def train_epoch(self, rows: Rows) -> None:
+        n, size = rows.x.shape[1], self.plan.batch_size
+        orders = [
+            torch.randperm(n, generator=generator(seed, "batches", self.epoch))
+            for seed in self.seeds
+        ]
+        order = torch.stack(orders)[..., None]
+        x, y = rows.x.take_along_dim(order, 1), rows.y.take_along_dim(order, 1)
+        batches = math.ceil(n / size)
+        self.network.train()
+        for batch, start in enumerate(range(0, n, size)):
+            step = self.epoch * batches + batch
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.plan.rate_at(step, self.plan.epochs * batches)
+            out = self.network(x[:, start : start + size])
+            # The loss is a mean over networks too; their sum leaves each its own gradient.
+            loss = self.loss(out, y[:, start : start + size]) * len(self.seeds)
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+        self.epoch += 1
+
+    @torch.no_grad()
+    def check(self, rows: Rows) -> None:
+        """Notes the criteria and keeps the weights of networks that are better than before."""
+        self.network.eval()
+        out, state = self.network(rows.x), self.network.state_dict()
+        for name, criterion in self.criteria.items():
+            values = criterion(out, rows.y).double()
+            if not values.isfinite().all():
+                worst = int((~values.isfinite()).nonzero()[0])
+                raise FloatingPointError(
+                    f"epoch {self.epoch}: {name} of network {worst} is {values[worst]}; lower the "
+                    f"learning rate (now {self.plan.learning_rate})"
+                )
+            self.curves[name].append(values.tolist())
+            best = self.best.setdefault(name, torch.full_like(values, math.inf))
+            better = values < best
+            best[better] = values[better]
+            kept = self.weights.setdefault(name, {k: v.clone() for k, v in state.items()})
+            for key, value in state.items():
+                kept[key][better] = value[better]
+            epochs = self.epochs.setdefault(name, torch.zeros(len(values), dtype=torch.long))
+            epochs[better] = self.epoch
+
+    def report(self) -> None:
+        self._tick()
+        left = self.seconds / self.epoch * (self.plan.epochs - self.epoch)
+        means = (
+            f"{name} {sum(curve[-1]) / len(curve[-1]):.4f}"
+            for name, curve in self.curves.items()
+            if curve
+        )
+        logger.info(
+            "epoch %d/%d of %d networks: %s, about %.0f s left",
+            self.epoch,
+            self.plan.epochs,
+            len(self.seeds),
+            ", ".join(means),
+            left,
+        )
+
+    def save(self, path: Path) -> None:
+        self._tick()
+        tensors = {f"network.{name}": value for name, value in self.network.state_dict().items()}
+        for criterion, kept in self.weights.items():
+            tensors |= {f"kept.{criterion}.{name}": value for name, value in kept.items()}
+            tensors[f"epochs.{criterion}"] = self.epochs[criterion]
+            tensors[f"best.{criterion}"] = self.best[criterion]
+        for index, state in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"adam.{index}.{name}": value for name, value in state.items()}
+        place = {"epoch": self.epoch, "seconds": self.seconds, "curves": self.curves}
+        write_tensors(path, tensors, place)
+
+    def load(self, path: Path) -> None:
+        tensors, place = read_tensors(path)
+        self.network.load_state_dict(_below("network.", tensors))
+        self.epochs, self.best = _below("epochs.", tensors), _below("best.", tensors)
+        self.weights = {name: _below(f"kept.{name}.", tensors) for name in self.epochs}
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, value in _below("adam.", tensors).items():
+            index, _, field = name.partition(".")
+            moments.setdefault(int(index), {})[field] = value
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+        self.epoch, self.seconds, self.curves = place["epoch"], place["seconds"], place["curves"]
+
+    def outcome(self) -> StackedFit:
+        self._tick()
+        curves = {name: torch.tensor(c, dtype=torch.float64) for name, c in self.curves.items()}
+        last = {name: value.clone() for name, value in self.network.state_dict().items()}
+        return StackedFit(self.weights, self.epochs, curves, last, self.seconds)
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        self.seconds += now - self.clock
+        self.clock = now
+
+
+def _below(prefix: str, tensors: Mapping[str, Any]) -> dict[str, Any]:
+    return {k.removeprefix(prefix): value for k, value in tensors.items() if k.startswith(prefix)}
