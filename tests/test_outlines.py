@@ -68,6 +68,18 @@ def test_rays_end_where_the_cell_does() -> None:
         assert (own == within).all()
 
 
+def test_the_farthest_point_against_a_fine_grid() -> None:
+    points = scattered(3, 8)
+    line = torch.linspace(-1, 1, 301, dtype=torch.float64)
+    y = torch.cartesian_prod(line, line)
+    distance, best = torch.cdist(y.expand(3, -1, -1), points).amin(-1).max(1)
+    found, radius = Outlines(points, SQUARE).farthest()
+    assert (radius >= distance - 1e-12).all()
+    assert torch.allclose(radius, distance, atol=0.01)
+    assert torch.allclose(torch.cdist(found[:, None], points).amin(-1)[:, 0], radius)
+    assert (found - y[best]).square().sum(-1).sqrt().max() < 0.02
+
+
 def test_a_twin_has_no_cell() -> None:
     points = torch.tensor([[[0.3, 0.1], [-0.5, 0.0], [0.3, 0.1]]], dtype=torch.float64)
     cells = Outlines(points, SQUARE)

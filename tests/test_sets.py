@@ -19,6 +19,7 @@ from vwta.sets import (
     cut_probability,
     dirac_probability,
     kernel_probability,
+    partition,
     region,
 )
 from vwta.spaces import Box
@@ -145,6 +146,24 @@ def test_a_twin_counts_as_a_point() -> None:
     sets = [HalfPlane(math.pi / 4, 0.0)]
     found = cut_probability(Outlines(points, SQUARE), masses, [0.2, None], sets)
     assert torch.allclose(found, torch.full((2, 1, 1), 0.5, dtype=torch.float64), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("K", [1, 6, 40])
+def test_partition_against_a_fine_grid(name: str, K: int) -> None:
+    points, _ = atoms(K, rows=1)
+    inside, cut = partition(Outlines(points, SQUARE), SETS[name])
+    y, area = grid(600)
+    owner, within = torch.cdist(y, points[0]).argmin(1), SETS[name].contains(y)
+    size = torch.bincount(owner, minlength=K)
+    share = torch.bincount(owner, weights=within.double(), minlength=K) / size
+    sliver = 40 * area  # of a cell or of the set, which the grid may miss
+    clear = (share * size * area > sliver) & ((1 - share) * size * area > sliver)
+    assert (cut[0] | ~clear).all()
+    assert (share[inside[0]] == 1).all()
+    outside = ~(inside | cut)[0]
+    assert (share[outside] * size[outside] * area < sliver).all()
+    assert not (inside & cut).any()
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,19 @@ ROOT = Path(__file__).resolve().parents[1]
 PARTS = ["Snakefile", "config", "envs", "profiles", "src", "workflow"]
 RUN = "synthetic/paper/single_gaussian/wta/K9"
 
-PICTURES = {"figure_dirac_limits", "figure_qualitative"}
+PROOFS = {"figure_proof_radius", "figure_proof_partition"}
+PICTURES = {"figure_dirac_limits", "figure_qualitative"} | PROOFS
+SEEN = {"figure_weak_convergence", "figure_cells", "figure_point_density"}
+PROPERTIES = {"evaluate_properties", "collect_properties"} | SEEN
 CURVES = {"collect_curves_synthetic", "figure_training_curves"}
-DRAWN = {"figure_nll_against_h", "figure_training_curves"} | PICTURES
-GRID = {"evaluate_synthetic", "collect_synthetic", "figure_nll_against_h"}
-TRANSPORTED = {"evaluate_emd", "collect_emd"}
+DRAWN = {"figure_nll_against_h", "figure_training_curves", "figure_variants"} | PICTURES | SEEN
+GRID = {"evaluate_synthetic", "collect_synthetic", "figure_nll_against_h", "figure_variants"}
+GRID |= {"table_protocols"}
+TRANSPORTED = {"evaluate_emd", "collect_emd", "table_protocols"}
 EVALUATED = GRID | TRANSPORTED
-TRAINED = {"train_synthetic_0", "predict_synthetic"} | EVALUATED | CURVES | PICTURES
-THEORY = {"evaluate_synthetic_theory", "collect_synthetic_theory"}
+TRAINED = {"train_synthetic_0", "predict_synthetic"} | EVALUATED | CURVES | PICTURES | PROPERTIES
+THEORY = {"evaluate_synthetic_theory", "collect_synthetic_theory", "figure_variants"} | PROPERTIES
+KEPT = EVALUATED | PROPERTIES | PROOFS | {"predict_synthetic"}
 MODELLED = EVALUATED | {"evaluate_emd_truth"}
 MEASURED = EVALUATED | THEORY | {"evaluate_emd_truth"}
 
@@ -124,7 +129,18 @@ def test_weights_and_curve_are_kept(results: Path) -> None:
 
 @pytest.mark.parametrize(
     "figure",
-    ["nll_against_h_K9", "training_curves_K9", "dirac_limits", "qualitative", "variants"],
+    [
+        "nll_against_h_K9",
+        "training_curves_K9",
+        "dirac_limits",
+        "qualitative",
+        "variants",
+        "weak_convergence",
+        "cells",
+        "point_density",
+        "proof_radius",
+        "proof_partition",
+    ],
 )
 def test_figures_are_pictures(results: Path, figure: str) -> None:
     picture = results / f"figures/{figure}.png"
@@ -146,11 +162,22 @@ def test_distances_and_reference_risks_are_tidy(results: Path) -> None:
         assert metric == "entropy" or (mine["value"] > 0).all()
 
 
+def test_properties_are_tidy(results: Path) -> None:
+    table = read_table(results / "synthetic/metrics/properties.parquet")
+    assert table.dtypes.astype(str).to_dict() == COLUMNS
+    assert not table.duplicated(list(COLUMNS)[:-2]).any()
+    assert table["value"].map(abs).max() < 100
+    networks = table[table["metric"] == "dead"].groupby("protocol")["method"].agg(sorted)
+    assert networks.to_dict() == {"paper": ["hist", "lloyd", "mdn", "wta"], "improved": ["wta"]}
+    swept = table[(table["metric"] == "set_error") & (table["method"] == "v_wta")]
+    assert sorted(swept["h"]) == [0.1, 0.1, 0.2, 0.2, 0.5, 0.5]
+
+
 def test_every_job_has_log_and_benchmark(results: Path) -> None:
     logs = {path.relative_to(results / "logs").with_suffix("") for path in files(results / "logs")}
     costs = files(results / "benchmarks")
     assert {path.relative_to(results / "benchmarks").with_suffix("") for path in costs} == logs
-    assert len(logs) == 23
+    assert len(logs) == 32
     assert all((pd.read_csv(path, sep="\t")["s"] > 0).all() for path in costs)
     training = (
         results / f"logs/train_synthetic/{RUN.removeprefix('synthetic/')}/0.log"
@@ -186,9 +213,17 @@ def test_nothing_is_left_to_do(tree: Path, results: Path) -> None:
         ),
         ("config/config.yaml", "learning_rate: 0.001", "learning_rate: 0.002", TRAINED),
         ("config/protocols/paper.yaml", "beta: 1.0", "beta: 2.0", TRAINED),
-        ("config/protocols/improved.yaml", "kept_by: distance", "kept_by: loss", EVALUATED),
+        ("config/protocols/improved.yaml", "kept_by: distance", "kept_by: loss", KEPT),
         ("config/protocols/relaxed.yaml", "epsilon: 0.1", "epsilon: 0.2", set()),
-        ("config/smoke.yaml", "h: [0.1, 0.2, 0.5]", "h: [0.1, 0.2]", GRID),
+        ("config/smoke.yaml", "h: [0.1, 0.2, 0.5]", "h: [0.1, 0.2]", GRID | PROPERTIES),
+        ("config/config.yaml", "negligible: 0.001", "negligible: 0.002", PROPERTIES),
+        (
+            "src/vwta/sets.py",
+            "ANGLES = 128",
+            "ANGLES = 64",
+            PROPERTIES | {"figure_proof_partition"},
+        ),
+        ("config/config.yaml", "set: disc", "set: quadrant", {"figure_proof_partition"}),
         ("config/config.yaml", "seeds_per_job: 1", "seeds_per_job: 5", set()),
         ("config/config.yaml", "tolerance: 0.01", "tolerance: 0.02", GRID),
         (
@@ -223,7 +258,7 @@ def test_edits_without_effect_run_nothing(
 
 def test_a_new_seed_trains_itself_alone(tree: Path, edit: Callable[[str, str, str], None]) -> None:
     edit("config/smoke.yaml", "seeds: [1234]", "seeds: [1234, 1244]")
-    assert jobs(tree) == EVALUATED | CURVES | {"train_synthetic_1"}
+    assert jobs(tree) == EVALUATED | CURVES | PROPERTIES | {"train_synthetic_1"}
 
 
 @pytest.mark.parametrize(
@@ -231,7 +266,8 @@ def test_a_new_seed_trains_itself_alone(tree: Path, edit: Callable[[str, str, st
     [
         (
             "synthetic",
-            {"synthetic", "generate_synthetic", "train_synthetic_0"} | (MEASURED | CURVES) - DRAWN,
+            {"synthetic", "generate_synthetic", "train_synthetic_0"}
+            | (MEASURED | CURVES) - DRAWN - {"table_protocols"},
         ),
         (f"results/other/{RUN}/seed1234.safetensors", {"generate_synthetic", "train_synthetic_0"}),
     ],

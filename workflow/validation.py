@@ -14,6 +14,12 @@ from jsonschema.exceptions import ValidationError
 
 __all__ = ["contradictions", "load", "ownership_problems", "problems", "protocol_contradictions"]
 
+BOUNDS = {
+    "minimum": ">=",
+    "exclusiveMinimum": ">",
+    "maximum": "<=",
+    "multipleOf": "a multiple of",
+}
 SCHEMAS = Path(__file__).resolve().parent / "schemas"
 SHARING = {
     "winner": [],
@@ -212,11 +218,7 @@ def _wanted(schema: dict, rules: dict, error: ValidationError | None = None) -> 
         text += f" of {low} entries" if low == high else f" of at least {low}" if low else ""
         if "items" in schema:
             text += f", each of which {_wanted(schema['items'], rules)}"
-    bounds = [
-        f"{sign} {schema[bound]}"
-        for bound, sign in (("minimum", ">="), ("exclusiveMinimum", ">"), ("maximum", "<="))
-        if bound in schema
-    ]
+    bounds = [f"{sign} {schema[bound]}" for bound, sign in BOUNDS.items() if bound in schema]
     text += f" {' and '.join(bounds)}" if bounds else ""
     if "pattern" in schema:
         text += f" that matches {schema['pattern']}"

@@ -18,7 +18,7 @@ from matplotlib.patches import Circle, Patch, Polygon
 from matplotlib.patches import Rectangle as Box2D
 from torch import Tensor
 
-from vwta.figures.qualitative import Prediction, at_input, frame, square_panels
+from vwta.figures.qualitative import TARGET, Prediction, at_input, frame, square_panels
 from vwta.figures.style import COLUMN, save, style
 from vwta.outlines import Outlines
 from vwta.sets import Disc, HalfPlane, Rectangle, Region, partition
@@ -59,6 +59,7 @@ def proof_radius(predictions: Sequence[Path], paths: Sequence[Path], x: float, d
             last.add_patch(_circle(centre, radius.item(), color, label=f"$K = {K}$"))
         handles = [
             Line2D([], [], ls="", marker="o", color="black", ms=2.5, label="hypotheses"),
+            Line2D([], [], ls="", marker=".", color=TARGET, ms=3, label="targets"),
             Line2D([], [], ls="", marker="*", color="0.4", ms=8, label="$a_K$"),
             *(_ball_handle(color, K) for color, K in zip(BALLS, chosen, strict=False)),
         ]
