@@ -62,6 +62,14 @@ def test_chords_against_steps_along_rays(name: str) -> None:
     assert torch.allclose(leave.clamp_max(4) - enter.clamp_max(4), steps, atol=2.1e-3)
 
 
+def test_rays_along_the_border_of_a_half_plane() -> None:
+    z = torch.tensor([[0.0, 0.0], [1.0, 0.0]], dtype=torch.float64)
+    up = torch.tensor([0.0, 1.0], dtype=torch.float64)
+    enter, leave = HalfPlane(angle=0.0, offset=0.5).chord(z, up)
+    assert (leave - enter)[0] == math.inf
+    assert enter[1] == leave[1]
+
+
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("h", [0.05, 0.3])
 def test_gaussians_against_a_fine_grid(name: str, h: float) -> None:
