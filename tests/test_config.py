@@ -232,12 +232,8 @@ BAD = {
         "synthetic.emd.inputs = 2000: must be <= synthetic.data.rows.test = 100",
     ),
     "fewer draws than atoms": (
-        {"synthetic": {"properties": {"points": 50, "likelihoods": 10}}},
+        {"synthetic": {"properties": {"points": 50}}},
         "synthetic.properties.points = 50: must be >= the largest K = 100",
-    ),
-    "more likelihoods than points": (
-        {"synthetic": {"properties": {"likelihoods": 30000}}},
-        "synthetic.properties.likelihoods = 30000: must be <= points = 25000",
     ),
     "odd number of directions": (
         {"synthetic": {"properties": {"directions": {"count": 41}}}},

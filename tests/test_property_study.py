@@ -29,7 +29,6 @@ SETTINGS = Settings(
     seed=3,
     inputs=4,
     points=300,
-    likelihoods=100,
     negligible=0.2,
     bins=4,
     directions={"count": 40, "repeat": 2},
@@ -90,6 +89,23 @@ def test_identity_holds_up_to_noise_on_others(identity: dict[str, float]) -> Non
     for name in ("nll_identity", "nll_optimal"):
         difference = identity[f"{name}_left"] - identity[f"{name}_right"]
         assert 1e-6 < abs(difference) < 4 * noise  # other points, so not by algebra
+
+
+def test_noise_is_the_scatter_of_the_difference() -> None:
+    """Over 60 repetitions, with one cell far less likely than the other."""
+    points = torch.tensor([[-0.8, 0.0], [0.4, 0.0]], dtype=torch.float64).expand(3, 2, 2)
+    masses = torch.tensor([0.05, 0.95], dtype=torch.float64).expand(3, 2)
+    areas, source = Outlines(points, SQUARE).areas, generator(5)
+    scaled = []
+    for _ in range(60):
+        first, second = (
+            torch.rand(3, m, 2, generator=source, dtype=torch.float64) * 2 - 1 for m in (100, 300)
+        )
+        found = values(identity_rows(points, masses, areas, first, second, SQUARE))
+        difference = found["nll_identity_left"] - found["nll_identity_right"]
+        scaled.append(difference / found["nll_identity_noise"])
+    assert 0.75 < torch.tensor(scaled).std().item() < 1.3
+    assert abs(torch.tensor(scaled).mean().item()) < 0.5
 
 
 def test_exact_scores_have_the_entropy_of_the_law(identity: dict[str, float]) -> None:

@@ -126,11 +126,9 @@ def _grids(study: dict) -> Iterator[str]:
 def _properties(study: dict) -> Iterator[str]:
     """What is wrong with the sizes and sets of the properties."""
     where, settings = "synthetic.properties", study["properties"]
-    points, most, likelihoods = settings["points"], max(study["K"]), settings["likelihoods"]
+    points, most = settings["points"], max(study["K"])
     if points < most:
         yield f"{where}.points = {points}: must be >= the largest K = {most}"
-    if likelihoods > points:
-        yield f"{where}.likelihoods = {likelihoods}: must be <= points = {points}"
     names = [one["name"] for one in settings["sets"]]
     for index, one in enumerate(settings["sets"]):
         keys = SHAPES[one["shape"]]

@@ -77,7 +77,6 @@ class Settings:
         seed: seed of all points.
         inputs: number of inputs.
         points: points of the true law for each input, drawn twice.
-        likelihoods: how many of them to take for likelihoods.
         negligible: weight below which a component of a mixture counts as dead.
         bins: squares along each side of the grid in which atoms are counted.
         directions: `count` of random directions for each volume, and how often to `repeat` them.
@@ -94,7 +93,6 @@ class Settings:
     seed: int
     inputs: int
     points: int
-    likelihoods: int
     negligible: float
     bins: int
     directions: dict[str, int]
@@ -231,8 +229,8 @@ def _network_rows(
         return
     yield from _mixture_rows("wta", outlines, masses, truth, settings)
     yield from _density_rows(kind, points, wins, truth)
-    part = truth.first[:, : settings.likelihoods]
-    yield from identity_rows(points, masses, outlines.areas, part, truth.second, truth.box)
+    draws = truth.first, truth.second
+    yield from identity_rows(points, masses, outlines.areas, *draws, truth.box)
     count, repeat = settings.directions["count"], settings.directions["repeat"]
     seeds = [stream(settings.seed, "directions", index) for index in range(repeat)]
     yield from direction_rows(network, *test, truth.box, settings.h, count, seeds)
