@@ -284,6 +284,23 @@ BAD = {
         {"figures": {"nll_against_h": {"K": [11]}}},
         "figures.nll_against_h.K[0] = 11: must be in synthetic.K = [9, ",
     ),
+    "figure of a problem without distances": (
+        {"figures": {"quantitative": {"datasets": ["uniform_to_gaussians"]}}},
+        "figures.quantitative.datasets[0] = uniform_to_gaussians: must be in synthetic.emd.h",
+    ),
+    "figure of a bandwidth without likelihood": (
+        {"synthetic": {"evaluation": {"h": [0.1, 0.15, 0.2, 0.5]}}},
+        "synthetic.emd.h.changing_damier[1] = 0.3: must be in synthetic.evaluation.h = [0.1, ",
+    ),
+    "figure of a bandwidth without distances": (
+        {"figures": {"quantitative_std": {"h": {"rotating_moons": [0.1, 0.3]}}}},
+        "figures.quantitative_std.h.rotating_moons[1] = 0.3: must be in "
+        "synthetic.emd.h.rotating_moons = [0.1, 0.15, 0.2]",
+    ),
+    "nothing tuned": (
+        {"synthetic": {"evaluation": {"tuning": {"methods": []}}}},
+        "synthetic.evaluation.tuning.methods = []: must be a list of at least 1",
+    ),
 }
 
 
@@ -301,6 +318,13 @@ def test_missing_key_is_explained(validation: ModuleType) -> None:
     assert complaints(validation, config) == [
         "synthetic.K: missing, must be a list of at least 1, each of which must be an integer >= 1"
     ]
+
+
+def test_missing_bandwidths_are_explained(validation: ModuleType) -> None:
+    config = overlaid({})
+    del config["figures"]["quantitative_std"]["h"]["changing_damier"]
+    (line,) = complaints(validation, config)
+    assert "figures.quantitative_std.h.changing_damier: missing, must be some of" in line
 
 
 def test_all_problems_are_told_at_once(validation: ModuleType) -> None:
@@ -330,7 +354,7 @@ def test_schema_and_code_know_the_same_names() -> None:
     schema = read("workflow/schemas/config.schema.yaml")
     study = schema["properties"]["synthetic"]["properties"]
     assert set(schema["$defs"]["dataset"]["enum"]) == set(PROBLEMS)
-    assert set(study["emd"]["properties"]["h"]["properties"]) == set(PROBLEMS)
+    assert set(schema["$defs"]["bandwidths_by_dataset"]["properties"]) == set(PROBLEMS)
     assert set(schema["$defs"]["model"]["enum"]) == set(NETWORKS)
     tuning = study["evaluation"]["properties"]["tuning"]["properties"]
     assert set(tuning["methods"]["items"]["enum"]) == set(SWEPT)

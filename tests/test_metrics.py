@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from vwta.metrics import COLUMNS, likelihood_rows, nll, nll_capped, risk, tidy
+from vwta.metrics import COLUMNS, likelihood_rows, nll, nll_capped, of_protocol, risk, tidy
 
 
 def test_nll_is_a_mean() -> None:
@@ -57,3 +57,20 @@ def test_empty_table_has_columns() -> None:
 def test_unknown_column_is_named() -> None:
     with pytest.raises(ValueError, match="methd"):
         tidy([{"methd": "v_wta"}])
+
+
+def test_another_protocol_stands_in_for_methods_without_rows() -> None:
+    rows = [
+        {"protocol": "improved", "method": "v_wta", "value": 1.0},
+        {"protocol": "paper", "method": "v_wta", "value": 2.0},
+        {"protocol": "paper", "method": "mdn", "value": 3.0},
+        {"protocol": "other", "method": "mdn", "value": 4.0},
+    ]
+    table = tidy(rows, metric="nll", n=1)
+    found = of_protocol(table, "improved", "paper")
+    assert found[["protocol", "method", "value"]].values.tolist() == [
+        ["improved", "v_wta", 1.0],
+        ["improved", "mdn", 3.0],
+    ]
+    assert found.dtypes.equals(table.dtypes)
+    assert of_protocol(table, "paper", "paper")["value"].tolist() == [2.0, 3.0]

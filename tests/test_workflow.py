@@ -24,13 +24,16 @@ PICTURES = {"figure_dirac_limits", "figure_qualitative"} | PROOFS
 SEEN = {"figure_weak_convergence", "figure_cells", "figure_point_density"}
 PROPERTIES = {"evaluate_properties", "collect_properties"} | SEEN
 CURVES = {"collect_curves_synthetic", "figure_training_curves"}
-DRAWN = {"figure_nll_against_h", "figure_training_curves", "figure_variants"} | PICTURES | SEEN
-GRID = {"evaluate_synthetic", "collect_synthetic", "figure_nll_against_h", "figure_variants"}
-GRID |= {"table_protocols"}
-TRANSPORTED = {"evaluate_emd", "collect_emd", "table_protocols"}
+AGAINST_K = {"figure_quantitative", "figure_quantitative_std"}
+OF_GRID = {"figure_nll_against_h", "figure_tuned", "figure_variants"} | AGAINST_K
+TABLES = {"table_protocols"}
+DRAWN = {"figure_training_curves"} | OF_GRID | PICTURES | SEEN
+GRID = {"evaluate_synthetic", "collect_synthetic"} | OF_GRID | TABLES
+TRANSPORTED = {"evaluate_emd", "collect_emd"} | AGAINST_K | TABLES
 EVALUATED = GRID | TRANSPORTED
 TRAINED = {"train_synthetic_0", "predict_synthetic"} | EVALUATED | CURVES | PICTURES | PROPERTIES
-THEORY = {"evaluate_synthetic_theory", "collect_synthetic_theory", "figure_variants"} | PROPERTIES
+THEORY = {"evaluate_synthetic_theory", "collect_synthetic_theory", "figure_variants"} | AGAINST_K
+THEORY |= PROPERTIES
 KEPT = EVALUATED | PROPERTIES | PROOFS | {"predict_synthetic"}
 MODELLED = EVALUATED | {"evaluate_emd_truth"}
 MEASURED = EVALUATED | THEORY | {"evaluate_emd_truth"}
@@ -134,6 +137,11 @@ def test_weights_and_curve_are_kept(results: Path) -> None:
         "training_curves_K9",
         "dirac_limits",
         "qualitative",
+        "quantitative_paper",
+        "quantitative_improved",
+        "quantitative_std",
+        "tuned_paper",
+        "tuned_improved",
         "variants",
         "weak_convergence",
         "cells",
@@ -177,7 +185,7 @@ def test_every_job_has_log_and_benchmark(results: Path) -> None:
     logs = {path.relative_to(results / "logs").with_suffix("") for path in files(results / "logs")}
     costs = files(results / "benchmarks")
     assert {path.relative_to(results / "benchmarks").with_suffix("") for path in costs} == logs
-    assert len(logs) == 32
+    assert len(logs) == 35
     assert all((pd.read_csv(path, sep="\t")["s"] > 0).all() for path in costs)
     training = (
         results / f"logs/train_synthetic/{RUN.removeprefix('synthetic/')}/0.log"
@@ -221,11 +229,12 @@ def test_nothing_is_left_to_do(tree: Path, results: Path) -> None:
             "src/vwta/sets.py",
             "ANGLES = 128",
             "ANGLES = 64",
-            PROPERTIES | {"figure_proof_partition"},
+            PROPERTIES | PROOFS,
         ),
         ("config/config.yaml", "set: disc", "set: quadrant", {"figure_proof_partition"}),
         ("config/config.yaml", "seeds_per_job: 1", "seeds_per_job: 5", set()),
         ("config/config.yaml", "tolerance: 0.01", "tolerance: 0.02", GRID),
+        ("src/vwta/figures/against_K.py", "capsize=1.5", "capsize=2", AGAINST_K | {"figure_tuned"}),
         (
             "src/vwta/figures/curves.py",
             "MaxNLocator(nbins=5",
@@ -267,7 +276,7 @@ def test_a_new_seed_trains_itself_alone(tree: Path, edit: Callable[[str, str, st
         (
             "synthetic",
             {"synthetic", "generate_synthetic", "train_synthetic_0"}
-            | (MEASURED | CURVES) - DRAWN - {"table_protocols"},
+            | (MEASURED | CURVES) - DRAWN - TABLES,
         ),
         (f"results/other/{RUN}/seed1234.safetensors", {"generate_synthetic", "train_synthetic_0"}),
     ],

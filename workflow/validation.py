@@ -53,7 +53,8 @@ def contradictions(config: dict) -> list[str]:
     """What is wrong between the keys of a configuration that follows its schema."""
     study = config["synthetic"]
     lines = list(_strangers(config))
-    lines += _grids(study) if lines else [*_not_run(config), *_grids(study)]
+    compared = [] if lines else [*_not_run(config), *_unmeasured(config)]
+    lines += [*compared, *_grids(study)]
     tuning = study["evaluation"]["tuning"]
     if not tuning["high"] > tuning["low"]:
         where = "synthetic.evaluation.tuning"
@@ -156,6 +157,8 @@ def _strangers(config: dict) -> Iterator[str]:
     askers |= {("figures", figure): settings for figure, settings in config["figures"].items()}
     for path, settings in askers.items():
         for key, value in settings.items():
+            if key == "h":
+                continue  # see _unmeasured
             place, allowed = known[key]
             for index, entry in enumerate(value if isinstance(value, list) else [value]):
                 name = _name([*path, key, *([index] if isinstance(value, list) else [])])
@@ -175,6 +178,32 @@ def _not_run(config: dict) -> Iterator[str]:
                     f"figures.variants.{key} = {figure[key]}: {missing[0]} must be in "
                     f"synthetic.protocols.{name}.{key} = {run}"
                 )
+
+
+def _unmeasured(config: dict) -> Iterator[str]:
+    """Bandwidths that figures against K show and the study does not measure."""
+    study, figures = config["synthetic"], config["figures"]
+    distances, deviations = study["emd"]["h"], figures["quantitative_std"]["h"]
+    for index, name in enumerate(figures["quantitative"]["datasets"]):
+        if name not in distances:
+            place = f"figures.quantitative.datasets[{index}]"
+            yield f"{place} = {name}: must be in synthetic.emd.h, which has {', '.join(distances)}"
+            continue
+        if name not in deviations:
+            where = f"figures.quantitative_std.h.{name}"
+            yield f"{where}: missing, must be some of synthetic.emd.h.{name} = {distances[name]}"
+        for place, values, source, allowed in (
+            (f"synthetic.emd.h.{name}", distances[name], "evaluation.h", study["evaluation"]["h"]),
+            (
+                f"figures.quantitative_std.h.{name}",
+                deviations.get(name, []),
+                f"emd.h.{name}",
+                distances[name],
+            ),
+        ):
+            for entry, h in enumerate(values):
+                if h not in allowed:
+                    yield f"{place}[{entry}] = {h}: must be in synthetic.{source} = {allowed}"
 
 
 def load(path: Path) -> object:

@@ -12,7 +12,7 @@ true then. So the NLL at the tuned bandwidth is the row of metric `nll` whose `t
 
 from __future__ import annotations
 
-__all__ = ["COLUMNS", "likelihood_rows", "nll", "nll_capped", "risk", "tidy"]
+__all__ = ["COLUMNS", "likelihood_rows", "nll", "nll_capped", "of_protocol", "risk", "tidy"]
 
 import math
 from collections.abc import Iterable, Mapping
@@ -90,6 +90,21 @@ def tidy(rows: Iterable[Mapping[str, Any]], **common: Any) -> pd.DataFrame:
     if unknown:
         raise ValueError(f"unknown columns {sorted(unknown)}: expected some of {list(COLUMNS)}")
     return pd.DataFrame(records, columns=list(COLUMNS)).astype(COLUMNS)
+
+
+def of_protocol(table: pd.DataFrame, protocol: str, otherwise: str) -> pd.DataFrame:
+    """Rows of a protocol, and of another for methods that it has none of, as if they were its own.
+
+    A protocol that takes the networks of another differs from it for some methods alone.
+
+    Arguments:
+        table: tidy table.
+        protocol: the protocol.
+        otherwise: the other one.
+    """
+    own, other = (table[table["protocol"] == name] for name in (protocol, otherwise))
+    lacking = ~other["method"].isin(own["method"])
+    return pd.concat([own, other[lacking].assign(protocol=protocol)], ignore_index=True)
 
 
 def likelihood_rows(

@@ -35,7 +35,7 @@ rule evaluate_emd:
 
 rule evaluate_emd_truth:
     input:
-        data=f"{SYNTHETIC}/{PROBLEM}/data.safetensors",
+        data=DATA,
     output:
         f"{SYNTHETIC}/{PROBLEM}/emd_truth.parquet",
     log:
@@ -64,7 +64,6 @@ rule collect_emd:
             STUDY,
             "emd",
             f"{SYNTHETIC}/{PROBLEM}/emd_truth.parquet",
-            DRAWERS,
             datasets=EMD_DATASETS,
         ),
         runs(

@@ -16,10 +16,17 @@ rule figures:
             suffix=["pdf", "png"],
         ),
         expand(
+            f"{FIGURES}/{{figure}}_{{protocol}}.{{suffix}}",
+            figure=["quantitative", "tuned"],
+            protocol=config["figures"]["quantitative"]["protocols"],
+            suffix=["pdf", "png"],
+        ),
+        expand(
             f"{FIGURES}/{{figure}}.{{suffix}}",
             figure=[
                 "dirac_limits",
                 "qualitative",
+                "quantitative_std",
                 "variants",
                 "weak_convergence",
                 "cells",

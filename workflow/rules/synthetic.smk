@@ -7,7 +7,6 @@ RUN = "{protocol}/{dataset}/{model}/K{K}"
 NETWORK = f"{SYNTHETIC}/{RUN}/seed{{seed}}.safetensors"
 HEADLINE = STUDY["headline"]
 TRAINERS = [name for name in STUDY["protocols"] if trainer(name) == name]
-DRAWERS = [name for name in STUDY["protocols"] if drawer(name) == name]
 DATA = taken_from(drawer, f"{SYNTHETIC}/{PROBLEM}/data.safetensors")
 
 

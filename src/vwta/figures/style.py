@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["COLUMN", "METHODS", "TITLES", "Look", "save", "style"]
+__all__ = ["COLUMN", "METHODS", "TITLES", "Look", "save", "shade", "sparse_labels", "style"]
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +14,7 @@ import matplotlib
 matplotlib.use("agg")
 
 import matplotlib.pyplot as plt
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from vwta.storage import atomic
@@ -44,6 +45,9 @@ METHODS = {
     "hist": Look("Hist", "#009E73", "^"),
     "m_vmf": Look("M-vMF", "#CC79A7", "P"),
     "truth": Look("True law", "#000000", "", ":"),
+    "zador": Look("WTA, theory", "#0072B2", "", ":"),
+    "zador_hist": Look("Hist, theory", "#009E73", "", ":"),
+    "lloyd": Look("Lloyd's optimum", "#000000", ""),
 }
 
 TITLES = {
@@ -52,6 +56,30 @@ TITLES = {
     "changing_damier": "Changing Damier",
     "uniform_to_gaussians": "Uniform to Gaussians",
 }
+
+
+def shade(color: str, part: float) -> tuple[float, float, float]:
+    """A darker shade of a colour, with this part of its brightness."""
+    red, green, blue = to_rgb(color)
+    return red * part, green * part, blue * part
+
+
+def sparse_labels(ticks: Sequence[float], apart: float) -> list[str]:
+    """Labels of ticks on a logarithmic axis: none for a tick too close to the label before.
+
+    Arguments:
+        ticks: where the ticks are, in ascending order.
+        apart: smallest ratio of two ticks with labels that follow each other.
+
+    Example:
+        >>> sparse_labels([9, 16, 20, 25], 1.5)
+        ['9', '16', '', '25']
+    """
+    labels, last = [], 0.0
+    for tick in ticks:
+        labels.append(f"{tick:g}" if tick >= apart * last else "")
+        last = tick if labels[-1] else last
+    return labels
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from vwta.figures.style import COLUMN, METHODS, TITLES, save, style
+from vwta.figures.style import COLUMN, METHODS, TITLES, save, sparse_labels, style
 from vwta.storage import read_table
 
 SWEEP = (
@@ -76,19 +76,10 @@ def _panel(axis: Axes, rows: pd.DataFrame) -> None:
             axis.plot(seeds.index, seeds["mean"], marker=look.marker, **line)
             axis.fill_between(seeds.index, low, high, **band)
     axis.set_xscale("log")
-    axis.set_xticks(ticks, _labels(ticks))
+    axis.set_xticks(ticks, sparse_labels(ticks, 1.6))
     axis.xaxis.set_minor_locator(NullLocator())
     ends = rows[rows["h"].isna() | (rows["h"] == ticks[-1])]
     lowest = rows["value"].min()
     room = ends["value"].max() - lowest
     axis.set_ylim(lowest - 0.1 * room, lowest + 1.2 * room)
     axis.set_xlabel("bandwidth $h$")
-
-
-def _labels(ticks: Sequence[float], apart: float = 1.6) -> list[str]:
-    """Labels of ticks on a logarithmic axis: none for a tick too close to the label before."""
-    labels, last = [], 0.0
-    for tick in ticks:
-        labels.append(f"{tick:g}" if tick >= apart * last else "")
-        last = tick if labels[-1] else last
-    return labels
