@@ -190,6 +190,17 @@ def emd_work(study):
     return of
 
 
+def properties_settings(study):
+    """Params function: how to measure properties, with the optimum where the data are the own."""
+    settings = {**study["properties"], "h": study["evaluation"]["h"]}
+
+    def of(wildcards):
+        own = drawer(wildcards.protocol) == wildcards.protocol
+        return {**settings, "optimum": settings["optimum"] if own else None}
+
+    return of
+
+
 def training_work(study, seeds):
     """Resource function: millions of multiplications of a job, which its time is proportional to."""
     widths, rows = study["training"]["widths"], study["data"]["rows"]["train"]
@@ -212,6 +223,18 @@ def evaluation_work(study):
         wanted = scope(study, wildcards.protocol, "evaluation")
         networks = len(wanted["models"]) * len(wanted["seeds"])
         return rows * networks * sum(wanted["K"]) // 10**3
+
+    return of
+
+
+def properties_work(study):
+    """Resource function: millions of distances of a job, over its networks."""
+    points = study["properties"]["inputs"] * study["properties"]["points"]
+
+    def of(wildcards):
+        wanted = scope(study, wildcards.protocol, "properties")
+        networks = len(wanted["models"]) * len(wanted["seeds"])
+        return points * networks * sum(wanted["K"]) // 10**6
 
     return of
 
