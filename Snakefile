@@ -18,6 +18,8 @@ include: "workflow/rules/figures.smk"
 include: "workflow/rules/against_K.smk"
 include: "workflow/rules/qualitative.smk"
 include: "workflow/rules/variants.smk"
+include: "workflow/rules/properties.smk"
+include: "workflow/rules/proofs.smk"
 
 
 rule all:

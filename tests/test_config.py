@@ -241,6 +241,39 @@ BAD = {
         {"synthetic": {"data": {"rows": {"test": 100}}}},
         "synthetic.emd.inputs = 2000: must be <= synthetic.data.rows.test = 100",
     ),
+    "fewer draws than atoms": (
+        {"synthetic": {"properties": {"points": 50}}},
+        "synthetic.properties.points = 50: must be >= the largest K = 100",
+    ),
+    "odd number of directions": (
+        {"synthetic": {"properties": {"directions": {"count": 41}}}},
+        "properties.directions.count = 41: must be an integer >= 8 and a multiple of 8",
+    ),
+    "set with the keys of another shape": (
+        {"synthetic": {"properties": {"sets": [{"name": "disc", "shape": "disc", "low": [0, 0]}]}}},
+        "the keys of a disc are name, shape, centre, radius",
+    ),
+    "two sets of a name": (
+        {
+            "synthetic": {
+                "properties": {
+                    "sets": [
+                        {"name": "disc", "shape": "half_plane", "angle": 0, "offset": offset}
+                        for offset in (0, 1)
+                    ]
+                }
+            }
+        },
+        "synthetic.properties.sets[1].name = disc: there is another set of this name",
+    ),
+    "picture of an unknown set": (
+        {"figures": {"proof_partition": {"set": "ring"}}},
+        "figures.proof_partition.set = ring: must be in synthetic.properties.sets = ['quadrant', ",
+    ),
+    "picture of an unknown protocol": (
+        {"figures": {"proof_radius": {"protocol": "papr"}}},
+        "figures.proof_radius.protocol = papr: must be in synthetic.protocols = [",
+    ),
     "h of no problem": (
         {"synthetic": {"emd": {"h": {"moons": [0.1]}}}},
         "synthetic.emd.h.moons: unknown key; allowed: single_gaussian,",

@@ -1,5 +1,7 @@
 """The earth mover's distance against other solvers and closed forms."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment, linprog
@@ -18,6 +20,36 @@ def test_equal_masses_are_an_assignment(rng: np.random.Generator) -> None:
     a, b = rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 0.3
     cost = cdist(a, b)
     assert emd(a, b) == pytest.approx(cost[linear_sum_assignment(cost)].mean(), rel=1e-12)
+
+
+def normal(rng: np.random.Generator, d: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    return 0.2 * rng.normal(size=(300, d)), 0.3 * rng.normal(size=(300, d))
+
+
+CLOUDS: dict[str, Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]] = {
+    "near": normal,
+    "far": lambda rng: (normal(rng)[0], normal(rng)[1] + 5),
+    "tiny": lambda rng: (1e-9 * normal(rng)[0], 1e-9 * normal(rng)[1]),
+    "an outlier": lambda rng: (np.vstack([normal(rng)[0][1:], [[99.0, 50.0]]]), normal(rng)[1]),
+    "heavy tails": lambda rng: (normal(rng)[0], rng.standard_cauchy(size=(300, 2))),
+    "ties": lambda rng: (rng.integers(8, size=(300, 2)) / 8, rng.integers(8, size=(300, 2)) / 8),
+    "one place": lambda rng: (np.zeros((300, 2)), normal(rng)[1]),
+    "two places": lambda rng: (np.zeros((300, 2)), np.ones((300, 2))),
+    "a line": lambda rng: normal(rng, 1),
+    "a line in the plane": lambda rng: (normal(rng)[0] * [1, 0], normal(rng)[1] * [1, 0]),
+    "space": lambda rng: normal(rng, 5),
+    "one point": lambda rng: (normal(rng)[0][:1], normal(rng)[1][:1]),
+}
+
+
+@pytest.mark.parametrize("name", CLOUDS)
+def test_shortcut_is_exact(name: str, rng: np.random.Generator) -> None:
+    """Against the plain assignment, and against the simplex that serves other masses."""
+    a, b = CLOUDS[name](rng)
+    cost = cdist(a, b)
+    value = emd(a, b)
+    assert value == pytest.approx(cost[linear_sum_assignment(cost)].mean(), rel=1e-9, abs=1e-300)
+    assert value == pytest.approx(emd(a, b, np.ones(len(a))), rel=1e-9, abs=1e-300)
 
 
 def test_weighted_atoms_against_linear_programming(rng: np.random.Generator) -> None:

@@ -9,6 +9,7 @@ import yaml
 from scipy import integrate, stats
 from torch import Tensor
 
+from vwta.data.clouds import cloud
 from vwta.data.synthetic import (
     PROBLEMS,
     MoonCloud,
@@ -167,3 +168,38 @@ def test_frozen_moons_are_a_cloud_with_its_own_extremes() -> None:
     z = torch.rand(20, 2, generator=source, dtype=torch.float64) * 2 - 1
     assert torch.equal(cloud.log_density(x, z), fixed.log_density(x, z))
     assert problem("changing_damier").frozen(10, source) == problem("changing_damier")
+
+
+def test_a_cloud_is_made_for_each_input() -> None:
+    """Turned back it fills the square, and has as many points on one moon as on the other."""
+    law, n = LAWS["rotating_moons"], 500
+    x = torch.tensor([[0.0], [0.2], [0.9]], dtype=torch.float64)
+    y = cloud(law, x, n, generator(0))
+    assert y.shape == (n, 3, 2)
+    angle = -2 * math.pi * x[:, 0]
+    back = torch.stack(
+        [
+            angle.cos() * y[..., 0] - angle.sin() * y[..., 1],
+            angle.sin() * y[..., 0] + angle.cos() * y[..., 1],
+        ],
+        -1,
+    )
+    assert back.amin(0).numpy() == pytest.approx(-1, abs=1e-12)
+    assert back.amax(0).numpy() == pytest.approx(1, abs=1e-12)
+    assert len(y.flatten(0, 1).unique(dim=0)) == 3 * n
+    assert back[: n // 2, :, 1].mean().item() > 0.3 > -0.3 > back[n // 2 :, :, 1].mean().item()
+
+
+def test_a_large_cloud_is_the_law_nearly() -> None:
+    law, x = LAWS["rotating_moons"], torch.tensor([0.3], dtype=torch.float64)
+    ours, theirs = cloud(law, x, 50_000, generator(0)), law.sample(x, 50_000, generator(1))
+    for axis in (0, 1):
+        statistic = stats.ks_2samp(ours[:, axis].numpy(), theirs[:, axis].numpy()).statistic
+        assert statistic < 0.02
+
+
+def test_other_laws_know_no_clouds() -> None:
+    x = torch.rand(4, 1, generator=generator(0))
+    for name in ("single_gaussian", "changing_damier", "uniform_to_gaussians"):
+        same = LAWS[name].sample(x, 9, generator(1))
+        assert torch.equal(cloud(LAWS[name], x, 9, generator(1)), same)

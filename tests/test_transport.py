@@ -9,21 +9,36 @@ import pytest
 import torch
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
+from scipy.stats import chi2_contingency, chisquare, ks_2samp
 
 from vwta.data.synthetic import problem
+from vwta.distributions import VoronoiMixture
+from vwta.kernels import Gaussian
 from vwta.networks import NETWORKS, build
 from vwta.seeds import generator
+from vwta.spaces import Box
 from vwta.storage import read_table, read_tensors, write_tensors
 from vwta.studies.synthetic.generate import generate
 from vwta.studies.synthetic.transport import (
-    ESTIMATORS,
+    MEASURED,
+    Reference,
     Settings,
+    as_published,
     evaluate_emd,
     evaluate_emd_truth,
 )
 
 SETTINGS = Settings(
-    seed=5, inputs=4, samples=30, h=[0.1, 0.3], low=[-1.0] * 2, high=[1.0] * 2, kept_by="loss"
+    seed=5,
+    inputs=4,
+    samples=30,
+    clouds=False,
+    h=[0.1, 0.3],
+    low=[-1.0] * 2,
+    high=[1.0] * 2,
+    kept_by="loss",
+    sampler="exact",
+    unif_emd="cells",
 )
 ATOMS = [[-0.5, 0.0], [0.5, 0.5], [0.5, -0.5]]
 NETWORK = {
@@ -96,6 +111,66 @@ def test_small_h_is_near_the_dirac_mixture(files: dict[str, Path], tmp_path: Pat
     assert abs(dirac - uniform) > 0.1
 
 
+def drawn_with_rejection(
+    law: VoronoiMixture, attempts: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points and their cells: an attempt that leaves its cell is lost, with its choice of one."""
+    z, h = law.points.numpy(), law.kernel.h.item()
+    atom = rng.choice(len(z), size=attempts, p=law.masses.numpy())
+    y = z[atom] + h * rng.normal(size=(attempts, 2))
+    kept = (cdist(y, z).argmin(1) == atom) & (np.abs(y) <= 1).all(1)
+    return y[kept], atom[kept]
+
+
+def test_published_sampler_against_rejection() -> None:
+    points = torch.tensor([[-0.6, -0.6], [-0.5, -0.4], [0.7, 0.1], [0.1, 0.9]], dtype=torch.double)
+    masses = torch.tensor([0.3, 0.3, 0.3, 0.1], dtype=torch.double)
+    exact = VoronoiMixture(points, masses, Gaussian(0.5), Box([-1.0] * 2, [1.0] * 2))
+    published = as_published(exact)
+    y, cell = drawn_with_rejection(exact, 100_000, np.random.default_rng(0))
+    n = np.bincount(cell, minlength=4)
+    assert chisquare(n, len(cell) * published.masses.numpy()).pvalue > 0.01
+    assert chisquare(n, len(cell) * masses.numpy()).pvalue < 1e-100
+    ours = published.sample((50_000,), generator=generator(0))
+    ours_n = np.bincount(published.cell_of(ours), minlength=4)
+    assert chi2_contingency([n, ours_n]).pvalue > 0.01
+    for axis in (0, 1):
+        assert ks_2samp(y[:, axis], ours[:, axis].numpy()).pvalue > 0.01
+
+
+def test_published_sampler_leaves_atoms_alone(files: dict[str, Path], tmp_path: Path) -> None:
+    settings = replace(SETTINGS, h=[0.3, 0.6])  # below, cells have all of their kernels' masses
+    exact = measure(files, tmp_path / "a", settings)["value"]
+    published = measure(files, tmp_path / "b", replace(settings, sampler="published"))["value"]
+    assert (exact == published).tolist() == [True, False, False, False]
+
+
+def test_gaussian_stands_for_uniform(files: dict[str, Path], tmp_path: Path) -> None:
+    settings = replace(SETTINGS, h=[1.0], samples=400)
+    cells = measure(files, tmp_path / "a", settings)["value"]
+    gaussian = measure(files, tmp_path / "b", replace(settings, unif_emd="gaussian"))
+    assert gaussian["method"].tolist() == ["dirac_wta", "unif_v_wta", "v_wta"]
+    assert gaussian["h"].isna().tolist() == [True, True, False]
+    assert (cells == gaussian["value"]).tolist() == [True, False, True]
+    assert gaussian["value"][1] == pytest.approx(cells[2], abs=0.03)
+
+
+def test_gaussian_stands_for_uniform_bins(files: dict[str, Path], tmp_path: Path) -> None:
+    box = {"low": SETTINGS.low, "high": SETTINGS.high}
+    bins = {"kind": "hist", "inputs": 1, "widths": [4], "grid": [1, 1], **box}
+    weights = {f"loss.{name}": value for name, value in build(**bins).state_dict().items()}
+    write_tensors(tmp_path / "hist", weights, {"network": bins, "provenance": {"seed": 1234}})
+    names = {"protocol": "paper", "dataset": "changing_damier", "model": "hist", "K": 1}
+    values = []
+    for unif_emd in ("cells", "gaussian"):
+        settings = replace(SETTINGS, samples=400, unif_emd=unif_emd)
+        job = {"constants": {}, "settings": settings, "code": "", **names}
+        evaluate_emd(tmp_path / "hist", files["data"], tmp_path / "emd", **job)
+        values += read_table(tmp_path / "emd")["value"].tolist()
+    assert values[0] != values[1]
+    assert values[0] == pytest.approx(values[1], abs=0.05)
+
+
 def test_truth_is_nearer_with_more_points(files: dict[str, Path], tmp_path: Path) -> None:
     values = []
     for samples in (30, 400):
@@ -110,4 +185,18 @@ def test_truth_is_nearer_with_more_points(files: dict[str, Path], tmp_path: Path
 
 
 def test_every_kind_of_network_is_measured() -> None:
-    assert ESTIMATORS.keys() == NETWORKS.keys()
+    assert MEASURED.keys() == NETWORKS.keys()
+
+
+def test_clouds_are_further_from_the_truth(tmp_path: Path) -> None:
+    constants = {"low": [-1.356, -0.873], "high": [2.356, 1.373]}
+    rows = {"train": 1, "validation": 1, "test": 20}
+    generate("rotating_moons", constants, False, rows, 0, tmp_path / "data", "")
+    values = []
+    for clouds in (False, True):
+        settings = Reference(seed=5, inputs=20, samples=300, clouds=clouds)
+        names = {"protocol": "paper", "dataset": "rotating_moons"}
+        path = tmp_path / "truth"
+        evaluate_emd_truth(tmp_path / "data", path, constants, settings, code="", **names)
+        values += read_table(path)["value"].tolist()
+    assert 0.02 < values[1] - values[0] < 0.08

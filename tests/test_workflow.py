@@ -19,17 +19,22 @@ ROOT = Path(__file__).resolve().parents[1]
 PARTS = ["Snakefile", "config", "envs", "profiles", "src", "workflow"]
 RUN = "synthetic/paper/single_gaussian/wta/K9"
 
-PICTURES = {"figure_dirac_limits", "figure_qualitative"}
+PROOFS = {"figure_proof_radius", "figure_proof_partition"}
+PICTURES = {"figure_dirac_limits", "figure_qualitative"} | PROOFS
+SEEN = {"figure_weak_convergence", "figure_cells", "figure_point_density"}
+PROPERTIES = {"evaluate_properties", "collect_properties"} | SEEN
 CURVES = {"collect_curves_synthetic", "figure_training_curves"}
 AGAINST_K = {"figure_quantitative", "figure_quantitative_std"}
 OF_GRID = {"figure_nll_against_h", "figure_tuned", "figure_variants"} | AGAINST_K
 TABLES = {"table_protocols"}
-DRAWN = {"figure_training_curves"} | OF_GRID | PICTURES
+DRAWN = {"figure_training_curves"} | OF_GRID | PICTURES | SEEN
 GRID = {"evaluate_synthetic", "collect_synthetic"} | OF_GRID | TABLES
 TRANSPORTED = {"evaluate_emd", "collect_emd"} | AGAINST_K | TABLES
 EVALUATED = GRID | TRANSPORTED
-TRAINED = {"train_synthetic_0", "predict_synthetic"} | EVALUATED | CURVES | PICTURES
+TRAINED = {"train_synthetic_0", "predict_synthetic"} | EVALUATED | CURVES | PICTURES | PROPERTIES
 THEORY = {"evaluate_synthetic_theory", "collect_synthetic_theory", "figure_variants"} | AGAINST_K
+THEORY |= PROPERTIES
+KEPT = EVALUATED | PROPERTIES | PROOFS | {"predict_synthetic"}
 MODELLED = EVALUATED | {"evaluate_emd_truth"}
 MEASURED = EVALUATED | THEORY | {"evaluate_emd_truth"}
 
@@ -138,6 +143,11 @@ def test_weights_and_curve_are_kept(results: Path) -> None:
         "tuned_paper",
         "tuned_improved",
         "variants",
+        "weak_convergence",
+        "cells",
+        "point_density",
+        "proof_radius",
+        "proof_partition",
     ],
 )
 def test_figures_are_pictures(results: Path, figure: str) -> None:
@@ -160,11 +170,22 @@ def test_distances_and_reference_risks_are_tidy(results: Path) -> None:
         assert metric == "entropy" or (mine["value"] > 0).all()
 
 
+def test_properties_are_tidy(results: Path) -> None:
+    table = read_table(results / "synthetic/metrics/properties.parquet")
+    assert table.dtypes.astype(str).to_dict() == COLUMNS
+    assert not table.duplicated(list(COLUMNS)[:-2]).any()
+    assert table["value"].map(abs).max() < 100
+    networks = table[table["metric"] == "dead"].groupby("protocol")["method"].agg(sorted)
+    assert networks.to_dict() == {"paper": ["hist", "lloyd", "mdn", "wta"], "improved": ["wta"]}
+    swept = table[(table["metric"] == "set_error") & (table["method"] == "v_wta")]
+    assert sorted(swept["h"]) == [0.1, 0.1, 0.2, 0.2, 0.5, 0.5]
+
+
 def test_every_job_has_log_and_benchmark(results: Path) -> None:
     logs = {path.relative_to(results / "logs").with_suffix("") for path in files(results / "logs")}
     costs = files(results / "benchmarks")
     assert {path.relative_to(results / "benchmarks").with_suffix("") for path in costs} == logs
-    assert len(logs) == 26
+    assert len(logs) == 35
     assert all((pd.read_csv(path, sep="\t")["s"] > 0).all() for path in costs)
     training = (
         results / f"logs/train_synthetic/{RUN.removeprefix('synthetic/')}/0.log"
@@ -179,6 +200,18 @@ def files(folder: Path) -> list[Path]:
 def test_nothing_is_left_to_do(tree: Path, results: Path) -> None:
     assert jobs(tree) == set()
     assert not files(results / ".unfinished")
+
+
+def test_distances_declare_their_work(tree: Path) -> None:
+    """Thousands of pairs of points: V-WTA is measured at a bandwidth and with a uniform kernel."""
+    output = snakemake(tree, "--dry-run", "--forcerun", "evaluate_emd", "evaluate_emd_truth")
+    found = re.findall(r"output: .*/(\w+)/K9/emd_seed1234\.parquet\n[^@]*?work=(\d+)", output)
+    pairs = 5 * 50**2
+    assert set(found) == {
+        ("wta", str(2 * pairs // 1000)),
+        ("hist", str(pairs // 1000)),
+        ("mdn", str(pairs // 1000)),
+    }
 
 
 @pytest.mark.parametrize(
@@ -200,9 +233,18 @@ def test_nothing_is_left_to_do(tree: Path, results: Path) -> None:
         ),
         ("config/config.yaml", "learning_rate: 0.001", "learning_rate: 0.002", TRAINED),
         ("config/protocols/paper.yaml", "beta: 1.0", "beta: 2.0", TRAINED),
-        ("config/protocols/improved.yaml", "kept_by: distance", "kept_by: loss", EVALUATED),
+        ("config/protocols/improved.yaml", "kept_by: distance", "kept_by: loss", KEPT),
+        ("config/protocols/paper.yaml", "sampler: exact", "sampler: published", TRANSPORTED),
         ("config/protocols/relaxed.yaml", "epsilon: 0.1", "epsilon: 0.2", set()),
-        ("config/smoke.yaml", "h: [0.1, 0.2, 0.5]", "h: [0.1, 0.2]", GRID),
+        ("config/smoke.yaml", "h: [0.1, 0.2, 0.5]", "h: [0.1, 0.2]", GRID | PROPERTIES),
+        ("config/config.yaml", "negligible: 0.001", "negligible: 0.002", PROPERTIES),
+        (
+            "src/vwta/sets.py",
+            "ANGLES = 128",
+            "ANGLES = 64",
+            PROPERTIES | PROOFS,
+        ),
+        ("config/config.yaml", "set: disc", "set: quadrant", {"figure_proof_partition"}),
         ("config/config.yaml", "seeds_per_job: 1", "seeds_per_job: 5", set()),
         ("config/config.yaml", "tolerance: 0.01", "tolerance: 0.02", GRID),
         ("src/vwta/figures/against_K.py", "capsize=1.5", "capsize=2", AGAINST_K | {"figure_tuned"}),
@@ -238,7 +280,7 @@ def test_edits_without_effect_run_nothing(
 
 def test_a_new_seed_trains_itself_alone(tree: Path, edit: Callable[[str, str, str], None]) -> None:
     edit("config/smoke.yaml", "seeds: [1234]", "seeds: [1234, 1244]")
-    assert jobs(tree) == EVALUATED | CURVES | {"train_synthetic_1"}
+    assert jobs(tree) == EVALUATED | CURVES | PROPERTIES | {"train_synthetic_1"}
 
 
 @pytest.mark.parametrize(

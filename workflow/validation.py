@@ -21,12 +21,23 @@ __all__ = [
     "protocol_contradictions",
 ]
 
+BOUNDS = {
+    "minimum": ">=",
+    "exclusiveMinimum": ">",
+    "maximum": "<=",
+    "multipleOf": "a multiple of",
+}
 SCHEMAS = Path(__file__).resolve().parent / "schemas"
 SHARING = {
     "winner": [],
     "relaxed": ["epsilon"],
     "top": ["n"],
     "annealed": ["initial", "decay", "lowest"],
+}
+SHAPES = {
+    "box": ["low", "high"],
+    "half_plane": ["angle", "offset"],
+    "disc": ["centre", "radius"],
 }
 KINDS = {
     "object": "a section with keys",
@@ -60,6 +71,7 @@ def contradictions(config: dict) -> list[str]:
     points, most = study["optimum"]["rows"], max(study["K"])
     if points < most:
         lines.append(f"synthetic.optimum.rows = {points}: must be >= the largest K = {most}")
+    lines += _properties(study)
     inputs, rows = study["emd"]["inputs"], study["data"]["rows"]["test"]
     if inputs > rows:
         lines.append(
@@ -142,16 +154,34 @@ def _grids(study: dict) -> Iterator[str]:
                 yield f"synthetic.K[{index}] = {K}: hist needs an entry of grids with {K} bins"
 
 
+def _properties(study: dict) -> Iterator[str]:
+    """What is wrong with the sizes and sets of the properties."""
+    where, settings = "synthetic.properties", study["properties"]
+    points, most = settings["points"], max(study["K"])
+    if points < most:
+        yield f"{where}.points = {points}: must be >= the largest K = {most}"
+    names = [one["name"] for one in settings["sets"]]
+    for index, one in enumerate(settings["sets"]):
+        keys = SHAPES[one["shape"]]
+        if one.keys() - {"name", "shape"} != set(keys):
+            wanted = ", ".join(["name", "shape", *keys])
+            yield f"{where}.sets[{index}] = {one}: the keys of a {one['shape']} are {wanted}"
+        if one["name"] in names[:index]:
+            yield f"{where}.sets[{index}].name = {one['name']}: there is another set of this name"
+
+
 def _strangers(config: dict) -> Iterator[str]:
     """What is asked for and the study does not have."""
     study = config["synthetic"]
     known = {
         "headline": ("synthetic.protocols", list(study["protocols"])),
+        "protocol": ("synthetic.protocols", list(study["protocols"])),
         "protocols": ("synthetic.protocols", list(study["protocols"])),
         "K": ("synthetic.K", study["K"]),
         "dataset": ("synthetic.datasets", study["datasets"]),
         "datasets": ("synthetic.datasets", study["datasets"]),
         "x": ("synthetic.predictions.x", study["predictions"]["x"]),
+        "set": ("synthetic.properties.sets", [one["name"] for one in study["properties"]["sets"]]),
     }
     askers = {("synthetic",): {"headline": study["headline"]}}
     askers |= {("figures", figure): settings for figure, settings in config["figures"].items()}
@@ -246,11 +276,7 @@ def _wanted(schema: dict, rules: dict, error: ValidationError | None = None) -> 
         text += f" of {low} entries" if low == high else f" of at least {low}" if low else ""
         if "items" in schema:
             text += f", each of which {_wanted(schema['items'], rules)}"
-    bounds = [
-        f"{sign} {schema[bound]}"
-        for bound, sign in (("minimum", ">="), ("exclusiveMinimum", ">"), ("maximum", "<="))
-        if bound in schema
-    ]
+    bounds = [f"{sign} {schema[bound]}" for bound, sign in BOUNDS.items() if bound in schema]
     text += f" {' and '.join(bounds)}" if bounds else ""
     if error is not None and error.validator == "minLength":
         text += ", not an empty one"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["Atoms", "Shape", "safe_log"]
+__all__ = ["Atoms", "Shape", "broadcast_shapes", "safe_log"]
 
 import math
 from typing import ClassVar, Self
 
+import numpy as np
 import torch
 from torch import Size, Tensor
 from torch.distributions import Distribution, constraints
@@ -34,10 +35,8 @@ class Atoms(Distribution):
                 f"{tuple(masses.shape)}"
             )
         try:
-            shape = torch.broadcast_shapes(
-                points.shape[:-1], masses.shape, () if h is None else h.shape
-            )
-        except RuntimeError as error:
+            shape = broadcast_shapes(points.shape[:-1], masses.shape, () if h is None else h.shape)
+        except ValueError as error:
             raise ValueError(
                 f"points {tuple(points.shape)}, masses {tuple(masses.shape)} and h "
                 f"{() if h is None else tuple(h.shape)} do not fit together: "
@@ -74,10 +73,13 @@ class Atoms(Distribution):
 
     def _move(self, new: Self, batch_shape: Size) -> Self:
         """Complete a copy of this distribution, expanded to a batch shape."""
-        if torch.broadcast_shapes(self.batch_shape, batch_shape) != batch_shape:
-            raise ValueError(
-                f"batch {tuple(self.batch_shape)} cannot expand to {tuple(batch_shape)}"
-            )
+        message = f"batch {tuple(self.batch_shape)} cannot expand to {tuple(batch_shape)}"
+        try:
+            fits = broadcast_shapes(self.batch_shape, batch_shape) == batch_shape
+        except ValueError as error:
+            raise ValueError(message) from error
+        if not fits:
+            raise ValueError(message)
         new.points, new.masses = self.points, self.masses
         Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
         new._validate_args = self._validate_args
@@ -85,8 +87,7 @@ class Atoms(Distribution):
 
     def _batch_with(self, h: Tensor) -> Size:
         """Batch shape together with that of a bandwidth."""
-        shape: Size = torch.broadcast_shapes((*self.batch_shape, self.components), h.shape)
-        return shape[:-1]
+        return broadcast_shapes((*self.batch_shape, self.components), h.shape)[:-1]
 
     def _pick(self, sample_shape: Size, generator: torch.Generator | None) -> Tensor:
         """Atoms drawn by their masses, `(sample_shape, batch_shape)`."""
@@ -120,6 +121,11 @@ class Atoms(Distribution):
             )
         if self._validate_args:
             _check_finite(value, "y")
+
+
+def broadcast_shapes(*shapes: Shape) -> Size:
+    """As torch's, which loads symbolic algebra when it is first called: half a second a process."""
+    return Size(np.broadcast_shapes(*map(tuple, shapes)))
 
 
 def safe_log(masses: Tensor) -> Tensor:

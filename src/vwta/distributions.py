@@ -16,7 +16,7 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import constraints
 
-from .atoms import Atoms, Shape, safe_log
+from .atoms import Atoms, Shape, broadcast_shapes, safe_log
 from .cells import Tessellation
 from .directions import Directions
 from .kernels import Kernel, Uniform, VonMisesFisher
@@ -128,7 +128,7 @@ class KernelMixture(Atoms):
         spread = ((value[..., None, :] - self.points) ** 2).sum(-1) / 2
         log_density = self.kernel.log_density(spread, self.event_shape[0])
         terms = safe_log(self.masses) + log_density
-        shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        shape = broadcast_shapes(value.shape[:-1], self.batch_shape)
         return torch.logsumexp(terms, -1).expand(shape)
 
     def sample(self, sample_shape: Shape = (), generator: torch.Generator | None = None) -> Tensor:
@@ -243,7 +243,7 @@ class VoronoiMixture(Atoms):
     def cell_of(self, value: Tensor) -> Tensor:
         """Index of the Voronoi cell of `y` `(*, e)`: the nearest atom, the first of equals."""
         self._check_value(value)
-        shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        shape = broadcast_shapes(value.shape[:-1], self.batch_shape)
         y = value.detach().to(self._cells.points).expand(*shape, -1).reshape(-1, value.shape[-1])
         return self._cells.nearest(y, self._rows.expand(shape).flatten()).view(shape)
 

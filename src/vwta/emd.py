@@ -10,8 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
+Array = NDArray[np.float64]
+FEW = 200  # points: for less it does not pay to load a second solver
+FINENESS = 0.13  # of the grid: some 150 groups for 500 points of the plane
 STEPS = 10_000_000  # of the simplex at most; 500 against 500 points take some 10,000
 
 
@@ -37,15 +41,60 @@ def emd(
         >>> emd([[0.0, 0.0], [0.0, 1.0]], [[3.0, 0.0], [3.0, 1.0]])
         3.0
     """
-    cost = cdist(np.asarray(points, dtype=np.float64), np.asarray(others, dtype=np.float64))
-    a, b = _normalise(masses, cost.shape[0]), _normalise(other_masses, cost.shape[1])
-    distance, log = _solver().emd2(a, b, cost, numItermax=STEPS, log=True)
+    y, z = np.asarray(points, dtype=np.float64), np.asarray(others, dtype=np.float64)
+    if masses is None and other_masses is None and len(y) == len(z):
+        return _assign(y, z)
+    return _transport(y, z, _normalise(masses, len(y)), _normalise(other_masses, len(z)))[0]
+
+
+def _assign(y: Array, z: Array) -> float:
+    r"""Mean distance of n points `(n, d)` to as many others, in the best assignment.
+
+    Potentials, one number for each row or column, change the costs of all assignments alike. Those
+    of a coarser problem are taken off first: what is left is near 0 for the pairs of the best
+    assignment, which then takes half the time to find.
+    """
+    cost = cdist(y, z)
+    if len(y) > FEW:
+        cost -= _potential(y, z)[:, None]
+        cost -= cost.min(0)
+    _, best = linear_sum_assignment(cost)
+    return float(np.linalg.norm(y - z[best], axis=1).mean())
+
+
+def _potential(y: Array, z: Array) -> Array:
+    """Potential of points y `(n,)`, from the transport between groups of neighbours."""
+    middle, mass = _groups(y)
+    other_middle, other_mass = _groups(z)
+    _, v = _transport(middle, other_middle, mass, other_mass)
+    potential: Array = (cdist(y, other_middle) - v).min(1)
+    return potential
+
+
+def _groups(points: Array) -> tuple[Array, Array]:
+    """Means `(g, d)` and masses `(g,)` of the points `(n, d)` that share a cell of a grid."""
+    n, d = points.shape
+    apart = points - points.mean(0)
+    side = np.abs(apart).mean() / (FINENESS * n ** (1 / d))
+    cell = np.floor(apart / side) if side > 0 else np.zeros_like(apart)
+    # One number a cell. Two cells that had the same one would be one group: coarser, not wrong.
+    _, group, count = np.unique(
+        cell @ np.pi ** np.arange(d), return_inverse=True, return_counts=True
+    )
+    sums = np.stack([np.bincount(group, axis) for axis in points.T], 1)
+    return sums / count[:, None], count / n
+
+
+def _transport(y: Array, z: Array, mass: Array, other_mass: Array) -> tuple[float, Array]:
+    """Least mean distance between weighted points, and the potential of the latter, `(m,)`."""
+    cost = cdist(y, z)
+    distance, log = _solver().emd2(mass, other_mass, cost, numItermax=STEPS, log=True)
     if log["warning"]:
         raise RuntimeError(f"the transport was not found: {log['warning']}")
-    return float(distance)
+    return float(distance), log["v"]
 
 
-def _normalise(masses: ArrayLike | None, n: int) -> NDArray[np.float64]:
+def _normalise(masses: ArrayLike | None, n: int) -> Array:
     if masses is None:
         return np.full(n, 1 / n)
     array = np.asarray(masses, dtype=np.float64)
@@ -54,7 +103,7 @@ def _normalise(masses: ArrayLike | None, n: int) -> NDArray[np.float64]:
             f"masses: expected {n} numbers >= 0 with a positive sum, found shape {array.shape} "
             f"and sum {array.sum()}"
         )
-    scaled: NDArray[np.float64] = array / array.sum()
+    scaled: Array = array / array.sum()
     return scaled
 
 

@@ -146,7 +146,12 @@ def training_switches(wildcards):
 
 
 def evaluation_switches(wildcards):
-    """Params function: the switches of the job's protocol for the evaluation."""
+    """Params function: the switches of the job's protocol for every evaluation."""
+    return {"kept_by": PROTOCOLS[wildcards.protocol]["evaluation"]["kept_by"]}
+
+
+def emd_switches(wildcards):
+    """Params function: the switches of the job's protocol for distances."""
     return PROTOCOLS[wildcards.protocol]["evaluation"]
 
 
@@ -196,6 +201,31 @@ def emd_settings(study):
     return lambda wildcards: {**settings, "h": settings["h"][wildcards.dataset]}
 
 
+def emd_work(study):
+    """Resource function: thousands of pairs of points of a job, over the laws it measures."""
+    settings = study["emd"]
+    pairs = settings["inputs"] * settings["samples"] ** 2
+
+    def of(wildcards):
+        if wildcards.get("model") != "wta":
+            return pairs // 10**3
+        bandwidths = settings["h"][wildcards.dataset]
+        return pairs * (1 + len(bandwidths)) // 10**3  # with the uniform kernel
+
+    return of
+
+
+def properties_settings(study):
+    """Params function: how to measure properties, with the optimum where the data are the own."""
+    settings = {**study["properties"], "h": study["evaluation"]["h"]}
+
+    def of(wildcards):
+        own = drawer(wildcards.protocol) == wildcards.protocol
+        return {**settings, "optimum": settings["optimum"] if own else None}
+
+    return of
+
+
 def training_work(study, seeds):
     """Resource function: millions of multiplications of a job, which its time is proportional to."""
     widths, rows = study["training"]["widths"], study["data"]["rows"]["train"]
@@ -218,6 +248,18 @@ def evaluation_work(study):
         wanted = scope(study, wildcards.protocol, "evaluation")
         networks = len(wanted["models"]) * len(wanted["seeds"])
         return rows * networks * sum(wanted["K"]) // 10**3
+
+    return of
+
+
+def properties_work(study):
+    """Resource function: millions of distances of a job, over its networks."""
+    points = study["properties"]["inputs"] * study["properties"]["points"]
+
+    def of(wildcards):
+        wanted = scope(study, wildcards.protocol, "properties")
+        networks = len(wanted["models"]) * len(wanted["seeds"])
+        return points * networks * sum(wanted["K"]) // 10**6
 
     return of
 

@@ -2,7 +2,6 @@
 
 # Problems without bandwidths of their own are left out.
 EMD_DATASETS = [name for name in STUDY["datasets"] if name in STUDY["emd"]["h"]]
-EMD_COST = STUDY["emd"]["inputs"] * STUDY["emd"]["samples"] ** 2
 
 
 rule evaluate_emd:
@@ -20,13 +19,12 @@ rule evaluate_emd:
     resources:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=60,
-        work=lambda wildcards: EMD_COST
-        * (1 + len(STUDY["emd"]["h"][wildcards.dataset]))
-        // 10**6,
+        work=emd_work(STUDY),
     params:
         constants=constants(STUDY),
         emd=emd_settings(STUDY),
-        protocol=evaluation_switches,
+        protocol=emd_switches,
+        clouds=clouds,
         domain=STUDY["domain"],
         code=digest("evaluate_emd.py"),
     script:
@@ -47,12 +45,11 @@ rule evaluate_emd_truth:
     resources:
         mem_mb=2000,
         runtime=30,
-        work=EMD_COST // 10**6,
+        work=emd_work(STUDY),
     params:
         constants=constants(STUDY),
-        emd=emd_settings(STUDY),
-        protocol=evaluation_switches,
-        domain=STUDY["domain"],
+        emd={key: STUDY["emd"][key] for key in ("seed", "inputs", "samples")},
+        clouds=clouds,
         code=digest("evaluate_emd_truth.py"),
     script:
         "../scripts/evaluate_emd_truth.py"

@@ -7,6 +7,8 @@ PICTURED = {
         {
             config["figures"]["dirac_limits"]["K"],
             *config["figures"]["qualitative"]["K"],
+            *config["figures"]["proof_radius"]["K"],
+            *config["figures"]["proof_partition"]["K"],
         }
     ),
     "seed": STUDY["seeds"][0],
@@ -15,7 +17,12 @@ PICTURED = {
 
 rule predict_synthetic:
     input:
-        expand(NETWORK, **PICTURED, allow_missing=True),
+        lambda wildcards: expand(
+            NETWORK,
+            protocol=trainer(wildcards.protocol),
+            dataset=wildcards.dataset,
+            **PICTURED,
+        ),
     output:
         expand(PREDICTIONS, **PICTURED, allow_missing=True),
     log:

@@ -16,6 +16,7 @@ rule synthetic:
         f"{SYNTHETIC}/metrics/curves.parquet",
         f"{SYNTHETIC}/metrics/theory.parquet",
         f"{SYNTHETIC}/metrics/emd.parquet",
+        f"{SYNTHETIC}/metrics/properties.parquet",
 
 
 rule generate_synthetic:

@@ -13,7 +13,10 @@ with job(snakemake):
         path=Path(snakemake.output[0]),
         constants=snakemake.params.constants,
         settings=Settings(
-            **snakemake.params.emd, **snakemake.params.domain, **snakemake.params.protocol
+            **snakemake.params.emd,
+            **snakemake.params.domain,
+            **snakemake.params.protocol,
+            clouds=snakemake.params.clouds,
         ),
         code=snakemake.params.code,
         protocol=snakemake.wildcards.protocol,

@@ -4,16 +4,14 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.synthetic.transport import Settings, evaluate_emd_truth
+from vwta.studies.synthetic.transport import Reference, evaluate_emd_truth
 
 with job(snakemake):
     evaluate_emd_truth(
         data=Path(snakemake.input.data),
         path=Path(snakemake.output[0]),
         constants=snakemake.params.constants,
-        settings=Settings(
-            **snakemake.params.emd, **snakemake.params.domain, **snakemake.params.protocol
-        ),
+        settings=Reference(**snakemake.params.emd, clouds=snakemake.params.clouds),
         code=snakemake.params.code,
         protocol=snakemake.wildcards.protocol,
         dataset=snakemake.wildcards.dataset,

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["MODELS", "dirac_limits", "qualitative"]
+__all__ = [
+    "MODELS",
+    "TARGET",
+    "Prediction",
+    "at_input",
+    "dirac_limits",
+    "frame",
+    "qualitative",
+    "square_panels",
+]
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -90,13 +99,13 @@ def dirac_limits(predictions: Path, paths: Sequence[Path], x: Sequence[float], d
         domain: the square, which cuts the cells.
     """
     tensors, facts = read_tensors(predictions)
-    chosen = [_at(tensors, value) for value in x]
+    chosen = [at_input(tensors, value) for value in x]
     shade = Normalize(0, max(one.masses.max().item() for one in chosen))
     with style():
         size = (0.6 * COLUMN * len(x) + 0.7, 0.6 * COLUMN + 0.25)
-        figure, axes = _panels(1, len(x), size)
+        figure, axes = square_panels(1, len(x), size)
         for axis, value, prediction in zip(axes[0], x, chosen, strict=True):
-            _frame(axis, prediction, domain)
+            frame(axis, prediction, domain)
             MODELS[facts["model"]][1](axis, prediction, domain, shade)
             axis.set_title(f"$x = {value:g}$")
         _colorbar(figure, list(axes[0]), shade)
@@ -116,7 +125,7 @@ def qualitative(predictions: Sequence[Path], paths: Sequence[Path], x: float, do
     panels: dict[tuple[int, str, str], Prediction] = {}
     for path in predictions:
         tensors, facts = read_tensors(path)
-        panels[facts["K"], facts["dataset"], facts["model"]] = _at(tensors, x)
+        panels[facts["K"], facts["dataset"], facts["model"]] = at_input(tensors, x)
     counts, datasets = (
         sorted({K for K, _, _ in panels}),
         list(dict.fromkeys(d for _, d, _ in panels)),
@@ -125,12 +134,12 @@ def qualitative(predictions: Sequence[Path], paths: Sequence[Path], x: float, do
     columns = list(product(datasets, models))
     with style():
         size = (0.55 * COLUMN * len(columns) + 0.6, 0.58 * COLUMN * len(counts) + 0.35)
-        figure, axes = _panels(len(counts), len(columns), size)
+        figure, axes = square_panels(len(counts), len(columns), size)
         for row, K in zip(axes, counts, strict=True):
             in_row = [panels[K, *column] for column in columns]
             shade = Normalize(0, max(one.masses.max().item() for one in in_row))
             for axis, (_, model), prediction in zip(row, columns, in_row, strict=True):
-                _frame(axis, prediction, domain)
+                frame(axis, prediction, domain)
                 MODELS[model][1](axis, prediction, domain, shade)
             row[0].set_ylabel(f"$K = {K}$")
             _colorbar(figure, list(row), shade)
@@ -139,7 +148,7 @@ def qualitative(predictions: Sequence[Path], paths: Sequence[Path], x: float, do
         save(figure, paths)
 
 
-def _at(tensors: dict[str, Tensor], x: float) -> Prediction:
+def at_input(tensors: dict[str, Tensor], x: float) -> Prediction:
     """The prediction at an input."""
     index = int((tensors["x"][:, 0] - x).abs().argmin())
     if abs(tensors["x"][index, 0].item() - x) > 1e-9:
@@ -147,13 +156,13 @@ def _at(tensors: dict[str, Tensor], x: float) -> Prediction:
     return Prediction(*(tensors[name][index] for name in Prediction._fields))
 
 
-def _panels(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, Any]:
+def square_panels(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, Any]:
     """A figure and its axes `(rows, columns)`, packed as closely as square panels can be."""
     layout = ConstrainedLayoutEngine(compress=True, w_pad=0.03, h_pad=0.03, wspace=0, hspace=0)
     return plt.subplots(rows, columns, figsize=size, squeeze=False, layout=layout)
 
 
-def _frame(axis: Axes, prediction: Prediction, domain: Box) -> None:
+def frame(axis: Axes, prediction: Prediction, domain: Box) -> None:
     """The domain, with the points of the true law."""
     low, high = (corner.tolist() for corner in domain.bounds(prediction.points))
     axis.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal", xticks=[], yticks=[])

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-__all__ = ["ESTIMATORS", "Settings", "evaluate_emd", "evaluate_emd_truth"]
+__all__ = [
+    "MEASURED",
+    "Reference",
+    "Settings",
+    "as_published",
+    "evaluate_emd",
+    "evaluate_emd_truth",
+]
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,45 +22,65 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from vwta.atoms import safe_log
+from vwta.data.clouds import cloud
 from vwta.data.synthetic import problem
 from vwta.distributions import DiracMixture, KernelMixture, VoronoiMixture
 from vwta.emd import emd
-from vwta.kernels import Gaussian, Uniform
 from vwta.metrics import tidy
-from vwta.models import Estimator, MixtureDensity
+from vwta.models import Estimator
 from vwta.provenance import provenance
 from vwta.seeds import generator
 from vwta.spaces import Box
 from vwta.storage import read_tensors, sha256, write_table
+from vwta.studies.synthetic.estimators import SWEPT, estimators
 from vwta.studies.synthetic.trained import load_network
 
 logger = logging.getLogger(__name__)
 Law = DiracMixture | KernelMixture | VoronoiMixture
+WIDE = 1.0  # half a side of the square
 CHUNK = 200  # inputs between two lines of progress
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How distances are measured.
+class Reference:
+    """What of the true law estimators are compared with.
 
     Attributes:
         seed: seed of all samples.
         inputs: how many of the test inputs to take, from the first on.
         samples: points drawn from each of the two laws, for each input.
-        h: bandwidths.
-        low: lower corner of the domain.
-        high: upper corner.
-        kept_by: criterion of the weights to take, see
-            :func:`vwta.studies.synthetic.trained.load_network`.
+        clouds: whether the true law's are drawn as in the published code, see
+            :func:`vwta.data.clouds.cloud`.
     """
 
     seed: int
     inputs: int
     samples: int
+    clouds: bool
+
+
+@dataclass(frozen=True)
+class Settings(Reference):
+    """How distances of estimators are measured.
+
+    Attributes:
+        h: bandwidths.
+        low: lower corner of the domain.
+        high: upper corner.
+        kept_by: criterion of the weights to take, see
+            :func:`vwta.studies.synthetic.trained.load_network`.
+        sampler: `exact`, or `published`: see :func:`as_published`.
+        unif_emd: what stands for a uniform kernel: `cells`, itself; or `gaussian`, as in the
+            published code, a Gaussian of bandwidth :data:`WIDE` that is cut to the cells.
+    """
+
     h: list[float]
     low: list[float]
     high: list[float]
     kept_by: str
+    sampler: str
+    unif_emd: str
 
 
 class Candidate(NamedTuple):
@@ -63,30 +91,14 @@ class Candidate(NamedTuple):
     law: Law
 
 
-def _wta(network: nn.Module, x: Tensor, settings: Settings) -> Iterator[Candidate]:
-    domain = Box(settings.low, settings.high)
-    yield Candidate("dirac_wta", None, Estimator(network)(x))
-    yield Candidate("unif_v_wta", None, Estimator(network, Uniform(), domain)(x))
-    cut = Estimator(network, Gaussian(settings.h[0]), domain)(x)
-    for h in settings.h:
-        yield Candidate("v_wta", h, cut.with_bandwidth(h))
-
-
-def _hist(network: nn.Module, x: Tensor, settings: Settings) -> Iterator[Candidate]:
-    domain = Box(settings.low, settings.high)
-    yield Candidate("unif_hist", None, Estimator(network, Uniform(), domain)(x))
-
-
-def _mdn(network: nn.Module, x: Tensor, settings: Settings) -> Iterator[Candidate]:
-    yield Candidate("mdn", None, MixtureDensity(network)(x))
-
-
 # What is measured for a network of a kind; another kind of network is another entry.
-ESTIMATORS: dict[str, Callable[[nn.Module, Tensor, Settings], Iterator[Candidate]]] = {
-    "wta": _wta,
-    "hist": _hist,
-    "mdn": _mdn,
+MEASURED: dict[str, tuple[str, ...]] = {
+    "wta": ("dirac_wta", "unif_v_wta", "v_wta"),
+    "hist": ("unif_hist",),
+    "mdn": ("mdn",),
 }
+GAUSSIANS = {"unif_v_wta": "v_wta", "unif_hist": "tk_hist"}
+"""Methods with a uniform kernel, and the same cells with a Gaussian."""
 
 
 @torch.no_grad()
@@ -116,14 +128,14 @@ def evaluate_emd(
         code: digest of the code.
         protocol: name of the protocol.
         dataset: name of the problem.
-        model: kind of the network, a key of :data:`ESTIMATORS`.
+        model: kind of the network, a key of :data:`MEASURED`.
         K: number of atoms.
     """
     x, reference = _reference(data, dataset, constants, settings)
     trained, metadata = load_network(network, settings.kept_by)
     seed = metadata["provenance"]["seed"]
     rows = []
-    for method, h, law in ESTIMATORS[model](trained, x, settings):
+    for method, h, law in _candidates(model, trained, x, settings):
         source = generator(settings.seed, dataset, "prediction", model, K, seed, method, str(h))
         name = method if h is None else f"{method} at h={h:g}"
         value = _mean_emd(reference, *_atoms(law, settings.samples, source), name)
@@ -132,17 +144,31 @@ def evaluate_emd(
     _write(path, rows, record, len(x), protocol=protocol, dataset=dataset, K=K, seed=seed)
 
 
+def as_published(law: VoronoiMixture) -> VoronoiMixture:
+    r"""The law that the published code draws from: cells with a larger kernel mass are favoured.
+
+    It chooses a cell by its mass, draws from the kernel, and starts anew, with another choice, if
+    the point is outside of the cell. Cells so have masses proportional to :math:`\gamma_k V_k`.
+
+    Arguments:
+        law: the law as the paper's text has it, with masses :math:`\gamma_k`.
+    """
+    masses = (safe_log(law.masses) + law.log_cell_mass).softmax(-1)
+    return VoronoiMixture(law.points, masses, law.kernel, law.space)
+
+
 def evaluate_emd_truth(
     data: Path,
     path: Path,
     constants: Mapping[str, Any],
-    settings: Settings,
+    settings: Reference,
     code: str,
     protocol: str,
     dataset: str,
 ) -> None:
     """Writes the tidy distance between two samples of the true law, which no estimator can beat.
 
+    If one is drawn in clouds, the other is not: no estimator knows of them.
     Arguments as of :func:`evaluate_emd`.
     """
     x, reference = _reference(data, dataset, constants, settings)
@@ -155,14 +181,32 @@ def evaluate_emd_truth(
 
 
 def _reference(
-    data: Path, dataset: str, constants: Mapping[str, Any], settings: Settings
+    data: Path, dataset: str, constants: Mapping[str, Any], settings: Reference
 ) -> tuple[Tensor, Tensor]:
     """Inputs `(N, 1)` and points of the true law at each, `(N, n, 2)`."""
     sets, _ = read_tensors(data)
     x = sets["x_test"][: settings.inputs].double()
-    source = generator(settings.seed, dataset, "reference")
-    y = problem(dataset, **constants).sample(x, settings.samples, source)
+    source, law = generator(settings.seed, dataset, "reference"), problem(dataset, **constants)
+    draw = partial(cloud, law) if settings.clouds else law.sample
+    y = draw(x, settings.samples, source)
     return x, y.transpose(0, 1)
+
+
+def _candidates(
+    model: str, network: nn.Module, x: Tensor, settings: Settings
+) -> Iterator[Candidate]:
+    """The laws to be measured at inputs `(N, 1)`, one after the other."""
+    domain, published = Box(settings.low, settings.high), settings.sampler == "published"
+    laws = {"dirac_wta": Estimator(network), **estimators(model, network, domain)}
+    for method in MEASURED[model]:
+        if method in GAUSSIANS and settings.unif_emd == "gaussian":
+            law = laws[GAUSSIANS[method]](x).with_bandwidth(WIDE)
+        else:
+            law = laws[method](x)
+        for h in settings.h if method in SWEPT else [None]:
+            at = law if h is None else law.with_bandwidth(h)
+            cut = isinstance(at, VoronoiMixture)
+            yield Candidate(method, h, as_published(at) if cut and published else at)
 
 
 def _atoms(law: Law, n: int, source: torch.Generator) -> tuple[Tensor, Tensor | None]:

@@ -1,0 +1,25 @@
+"""Measures on the trained networks of a problem what theory says of optimal ones."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.studies.synthetic.law import law_of_split
+from vwta.studies.synthetic.properties import Settings, evaluate_properties
+
+with job(snakemake):
+    evaluate_properties(
+        networks=[Path(path) for path in snakemake.input.networks],
+        data=Path(snakemake.input.data),
+        theory=Path(snakemake.input.theory),
+        path=Path(snakemake.output[0]),
+        law=law_of_split(snakemake.wildcards.dataset, "train", **snakemake.params.law),
+        settings=Settings(
+            **snakemake.params.properties,
+            **snakemake.params.domain,
+            **snakemake.params.protocol,
+        ),
+        code=snakemake.params.code,
+        protocol=snakemake.wildcards.protocol,
+        dataset=snakemake.wildcards.dataset,
+    )

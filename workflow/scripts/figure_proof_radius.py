@@ -1,0 +1,16 @@
+"""Draws the largest balls without atoms."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.figures.proofs import proof_radius
+from vwta.spaces import Box
+
+with job(snakemake):
+    proof_radius(
+        predictions=[Path(path) for path in snakemake.input],
+        paths=[Path(path) for path in snakemake.output],
+        x=snakemake.params.x,
+        domain=Box(**snakemake.params.domain),
+    )
