@@ -1,0 +1,66 @@
+"""The published outcome below docs/results keeps to what no estimator can beat."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from vwta.metrics import COLUMNS
+from vwta.storage import read_metadata, read_table
+
+PLACE = Path(__file__).resolve().parents[1] / "docs/results/synthetic"
+KEYS = ["protocol", "dataset"]
+
+
+def read(name: str) -> pd.DataFrame:
+    path = PLACE / f"{name}.parquet"
+    if not path.exists():
+        pytest.skip(f"docs/results/synthetic has no {name}.parquet yet")
+    table = read_table(path)
+    assert table.dtypes.astype(str).to_dict() == COLUMNS
+    assert not table.duplicated(list(COLUMNS)[:-2]).any()
+    return table
+
+
+def test_no_nll_is_below_that_of_the_true_law() -> None:
+    """On the same points, up to chance: a method may fit 2,000 of them a little better."""
+    table = read("evaluation")
+    nll = table[table["metric"] == "nll"]
+    truth = nll[nll["method"] == "truth"].set_index(KEYS)["value"]
+    others = nll[nll["method"] != "truth"].join(truth, on=KEYS, rsuffix="_truth")
+    assert (others["value"] > others["value_truth"] - 0.03).all()
+
+
+def test_the_true_law_has_its_entropy() -> None:
+    truth = read("evaluation").query(
+        "method == 'truth' and metric == 'nll' and protocol == 'paper'"
+    )
+    entropy = read("theory").query("metric == 'entropy'").set_index("dataset")["value"]
+    both = truth.join(entropy, on="dataset", rsuffix="_entropy")
+    assert len(both) > 0
+    assert (both["value"] - both["value_entropy"]).abs().max() < 0.06
+
+
+def test_no_risk_is_below_lloyd_s() -> None:
+    """Up to chance: the test points are 2,000."""
+    rows = read("evaluation").query("metric == 'risk'")
+    lloyd = read("theory").query("method == 'lloyd'").set_index(["dataset", "K"])["value"]
+    both = rows.join(lloyd, on=["dataset", "K"], rsuffix="_lloyd")
+    paper = both[both["protocol"] != "released"]  # whose moons are stretched in another way
+    assert (paper["value"] > 0.9 * paper["value_lloyd"]).all()
+
+
+def test_emd_is_above_that_of_two_samples() -> None:
+    """Samples only: Dirac mixtures are compared by their weighted atoms."""
+    emd = read("emd")
+    truth = emd[emd["method"] == "truth"].set_index(KEYS)["value"]
+    others = emd[~emd["method"].isin(["truth", "dirac_wta"])]
+    both = others.join(truth, on=KEYS, rsuffix="_truth")
+    assert (both["value"] > 0.99 * both["value_truth"]).all()
+
+
+def test_numbers_can_be_traced() -> None:
+    read("evaluation")
+    for part in read_metadata(PLACE / "evaluation.parquet")["parts"].values():
+        for record in (part["provenance"], *part["provenance"]["trainings"]):
+            assert len(record["revision"]) == 40, record["revision"]
