@@ -27,7 +27,7 @@ def test_no_nll_is_below_that_of_the_true_law() -> None:
     table = read("evaluation")
     nll = table[table["metric"] == "nll"]
     truth = nll[nll["method"] == "truth"].set_index(KEYS)["value"]
-    others = nll[nll["method"] != "truth"].join(truth, on=KEYS, rsuffix="_truth")
+    others = nll[nll["method"] != "truth"].join(truth.rename("value_truth"), on=KEYS)
     assert (others["value"] > others["value_truth"] - 0.03).all()
 
 
@@ -36,7 +36,7 @@ def test_the_true_law_has_its_entropy() -> None:
         "method == 'truth' and metric == 'nll' and protocol == 'paper'"
     )
     entropy = read("theory").query("metric == 'entropy'").set_index("dataset")["value"]
-    both = truth.join(entropy, on="dataset", rsuffix="_entropy")
+    both = truth.join(entropy.rename("value_entropy"), on="dataset")
     assert len(both) > 0
     assert (both["value"] - both["value_entropy"]).abs().max() < 0.06
 
@@ -45,7 +45,7 @@ def test_no_risk_is_below_lloyd_s() -> None:
     """Up to chance: the test points are 2,000."""
     rows = read("evaluation").query("metric == 'risk'")
     lloyd = read("theory").query("method == 'lloyd'").set_index(["dataset", "K"])["value"]
-    both = rows.join(lloyd, on=["dataset", "K"], rsuffix="_lloyd")
+    both = rows.join(lloyd.rename("value_lloyd"), on=["dataset", "K"])
     paper = both[both["protocol"] != "released"]  # whose moons are stretched in another way
     assert (paper["value"] > 0.9 * paper["value_lloyd"]).all()
 
@@ -55,7 +55,7 @@ def test_emd_is_above_that_of_two_samples() -> None:
     emd = read("emd")
     truth = emd[emd["method"] == "truth"].set_index(KEYS)["value"]
     others = emd[~emd["method"].isin(["truth", "dirac_wta"])]
-    both = others.join(truth, on=KEYS, rsuffix="_truth")
+    both = others.join(truth.rename("value_truth"), on=KEYS)
     assert (both["value"] > 0.99 * both["value_truth"]).all()
 
 
