@@ -115,9 +115,8 @@ def train(
 ) -> None:
     """Trains one network for each seed.
 
-    Each output holds the kept weights as `loss.*`, with the lowest validation loss, and for WTA
-    networks also as `distance.*`, with the lowest distance to the winner; `curve` has the losses of
-    each epoch. The metadata say how to build the network.
+    Outputs hold the kept weights: `loss.*` with the lowest validation loss, for WTA networks also
+    `distance.*` with the lowest distance to the winner; and the `curve` of each epoch's losses.
 
     Arguments:
         dataset: name of the problem.
@@ -127,7 +126,7 @@ def train(
         data: file of the fixed sets.
         outputs: file of each seed.
         settings: the protocol.
-        unfinished: folder for the work of attempts that did not end.
+        unfinished: folder for unfinished work.
         device: `auto`, `cpu` or `cuda`.
         code: digest of the code.
     """
