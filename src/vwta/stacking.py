@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from .seeds import generator
 from .signals import Interrupted, Interruption
 from .storage import read_tensors, write_tensors
-from .training import Objective
+from .training import Objective, _below
 
 logger = logging.getLogger(__name__)
 
@@ -303,7 +303,3 @@ class _Run:
         now = time.monotonic()
         self.seconds += now - self.clock
         self.clock = now
-
-
-def _below(prefix: str, tensors: Mapping[str, Any]) -> dict[str, Any]:
-    return {k.removeprefix(prefix): value for k, value in tensors.items() if k.startswith(prefix)}
