@@ -23,8 +23,8 @@ from torch import Tensor, nn
 
 from .seeds import generator
 from .signals import Interrupted, Interruption
-from .storage import read_tensors, write_tensors
-from .training import Objective, _below
+from .storage import below, read_tensors, write_tensors
+from .training import Objective
 
 logger = logging.getLogger(__name__)
 
@@ -282,11 +282,11 @@ class _Run:
 
     def load(self, path: Path) -> None:
         tensors, place = read_tensors(path)
-        self.network.load_state_dict(_below("network.", tensors))
-        self.epochs, self.best = _below("epochs.", tensors), _below("best.", tensors)
-        self.weights = {name: _below(f"kept.{name}.", tensors) for name in self.epochs}
+        self.network.load_state_dict(below("network.", tensors))
+        self.epochs, self.best = below("epochs.", tensors), below("best.", tensors)
+        self.weights = {name: below(f"kept.{name}.", tensors) for name in self.epochs}
         moments: dict[int, dict[str, Tensor]] = {}
-        for name, value in _below("adam.", tensors).items():
+        for name, value in below("adam.", tensors).items():
             index, _, field = name.partition(".")
             moments.setdefault(int(index), {})[field] = value
         groups = self.optimizer.state_dict()["param_groups"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "atomic",
+    "below",
     "in_pieces",
     "key",
     "read_metadata",
@@ -48,6 +49,11 @@ def atomic(path: Path) -> Iterator[Path]:
         _sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors whose names start with a prefix, under the rest of their names."""
+    return {k.removeprefix(prefix): value for k, value in tensors.items() if k.startswith(prefix)}
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> None:

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 from .seeds import generator
 from .signals import Interrupted, Interruption
-from .storage import read_tensors, write_tensors
+from .storage import below, read_tensors, write_tensors
 
 logger = logging.getLogger(__name__)
 
@@ -263,12 +263,12 @@ class _Run:
     def load(self, path: Path) -> None:
         """Takes up the state of a file of :meth:`save`."""
         tensors, place = read_tensors(path)
-        self.network.load_state_dict(_below("network.", tensors))
+        self.network.load_state_dict(below("network.", tensors))
         for name, epoch in place["kept"].items():
-            weights = _below(f"kept.{name}.", tensors)
+            weights = below(f"kept.{name}.", tensors)
             self.kept[name] = Kept(epoch, {k: v.to(self.device) for k, v in weights.items()})
         moments: dict[int, dict[str, Tensor]] = {}
-        for name, value in _below("adam.", tensors).items():
+        for name, value in below("adam.", tensors).items():
             index, _, field = name.partition(".")
             moments.setdefault(int(index), {})[field] = value
         groups = self.optimizer.state_dict()["param_groups"]
@@ -299,7 +299,3 @@ class _Run:
 
 def _copy(network: nn.Module) -> dict[str, Tensor]:
     return {name: value.detach().clone() for name, value in network.state_dict().items()}
-
-
-def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {k.removeprefix(prefix): value for k, value in tensors.items() if k.startswith(prefix)}

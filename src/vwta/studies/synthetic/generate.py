@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vwta.data.synthetic import inputs, problem
+from vwta.data.synthetic import inputs
 from vwta.provenance import provenance
 from vwta.seeds import generator
 from vwta.storage import write_tensors
+from vwta.studies.synthetic.law import law_of_split
 
 SPLITS = ("train", "validation", "test")
 
@@ -40,12 +41,11 @@ def generate(
         path: file to write.
         code: digest of the code, for the record.
     """
-    law = problem(dataset, **constants)
     tensors = {}
     for split in SPLITS:
         source = generator(seed, dataset, split)
         x = inputs(rows[split], source)
         tensors[f"x_{split}"] = x
-        seen = law.frozen(rows[split], generator(seed, dataset, split, "cloud")) if clouds else law
-        tensors[f"y_{split}"] = seen.sample(x, 1, source).squeeze(0)
+        law = law_of_split(dataset, split, constants, clouds, rows, seed)
+        tensors[f"y_{split}"] = law.sample(x, 1, source).squeeze(0)
     write_tensors(path, tensors, {"provenance": provenance(code=code, dataset=dataset, seed=seed)})
