@@ -2,8 +2,8 @@
 
 Both sides do the same thing on one thread, in turns; the best of a few rounds counts, in CPU time.
 The reference takes 40 random directions for a volume and samples by rejection, where ours is exact;
-it trains with a linear layer for each output and a DataLoader. What ours costs against K and
-against the number of points stands below each comparison.
+it trains with a linear layer for each output and a DataLoader, one network after the other. What
+ours costs against K and against the number of points stands below each comparison.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from torch import Tensor
 from vwta import Box, Gaussian, VoronoiMixture
 from vwta.losses import winner_distance, wta
 from vwta.networks import WTANetwork
+from vwta.stacking import Plan, Rows, fit_stacked
 from vwta.training import FixedData, Schedule, fit
 
 INPUTS = 2000
@@ -73,6 +74,11 @@ def main() -> None:
     print(row(*(f"N={size}" for size in sizes)))
     costs = [best([lambda size=size: train(16, *rows_of(size))], rounds=2)[0] for size in sizes]
     print(row(*(f"{cost:.2f}" for cost in costs)))
+
+    print("\nTraining 20 small networks (a hidden layer of 50, K=5), an epoch: times in ms")
+    print(row("rows", "inputs", "one by one", "stacked", "ratio"))
+    for rows, inputs in ((50, 3),) if quick else ((364, 13), (742, 8), (5898, 8), (6889, 4)):
+        print(row(rows, inputs, *bench_stack(rows, inputs, epochs=1 if quick else 5)), flush=True)
 
 
 def atoms(count: int, inputs: int) -> tuple[Tensor, Tensor]:
@@ -155,9 +161,33 @@ def train(count: int, rows: tuple[Tensor, Tensor], held_out: tuple[Tensor, Tenso
 
 def bench_training(count: int, size: int, rounds: int) -> tuple[object, ...]:
     rows, held_out = rows_of(size)
-    plain = reference_training.Training(count, rows, held_out, batch=1024)
+    plain = reference_training.Training(count, [256, 256], rows, held_out, batch=1024)
     slow, fast = best([plain.epoch, lambda: train(count, rows, held_out)], rounds)
     return f"{slow:.2f}", f"{fast:.2f}", f"{slow / fast:.1f}x"
+
+
+def bench_stack(size: int, inputs: int, epochs: int, networks: int = 20) -> tuple[object, ...]:
+    """CPU time of an epoch of all networks, validation on a quarter as many rows included."""
+    x, y = torch.randn(networks, size, inputs), torch.randn(networks, size, 1)
+    held_out = Rows(x[:, : size // 4], y[:, : size // 4])
+    alone = [
+        reference_training.Training(5, [50], rows, part, batch=1024)
+        for rows, part in zip(zip(x, y), zip(*held_out), strict=True)  # noqa: B905
+    ]
+    loss = functools.partial(wta, beta=1.0, score_reduction="sum")
+
+    def plain() -> None:
+        for training in alone:
+            for _ in range(epochs):
+                training.epoch()
+
+    def ours() -> None:
+        starts = [WTANetwork(inputs, 1, 5, [50], bounded=False) for _ in range(networks)]
+        plan, seeds = Plan(epochs, batch_size=1024, learning_rate=1e-2), list(range(networks))
+        fit_stacked(starts, loss, {"loss": loss}, Rows(x, y), held_out, plan, seeds)
+
+    slow, fast = (seconds / epochs for seconds in best([plain, ours], rounds=3))
+    return f"{slow * 1e3:.0f}", f"{fast * 1e3:.1f}", f"{slow / fast:.1f}x"
 
 
 def best(functions: list[Callable[[], object]], rounds: int) -> list[float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy
@@ -9,14 +11,16 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 class Heads(nn.Module):
-    """Trunk of two layers of 256, then two linear layers for each of K hypotheses."""
+    """Trunk of a few layers, then two linear layers for each of K hypotheses."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, inputs: int, outputs: int, count: int, widths: Sequence[int]) -> None:
         super().__init__()
-        layers = nn.Linear(1, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU()
+        sizes, layers = [inputs, *widths], []
+        for before, after in zip(sizes, widths, strict=False):
+            layers += [nn.Linear(before, after), nn.ReLU()]
         self.trunk = nn.Sequential(*layers)
-        self.points = nn.ModuleList(nn.Linear(256, 2) for _ in range(count))
-        self.scores = nn.ModuleList(nn.Linear(256, 1) for _ in range(count))
+        self.points = nn.ModuleList(nn.Linear(widths[-1], outputs) for _ in range(count))
+        self.scores = nn.ModuleList(nn.Linear(widths[-1], 1) for _ in range(count))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         features = self.trunk(x)
@@ -36,9 +40,14 @@ class Training:
     """A network of K hypotheses and its rows; each call of `epoch` passes over them once."""
 
     def __init__(
-        self, count: int, train: tuple[Tensor, Tensor], held_out: tuple[Tensor, Tensor], batch: int
+        self,
+        count: int,
+        widths: Sequence[int],
+        train: tuple[Tensor, Tensor],
+        held_out: tuple[Tensor, Tensor],
+        batch: int,
     ) -> None:
-        self.network = Heads(count)
+        self.network = Heads(train[0].shape[1], train[1].shape[1], count, widths)
         self.adam = torch.optim.Adam(self.network.parameters(), lr=1e-3)
         self.rows = DataLoader(TensorDataset(*train), batch_size=batch, shuffle=True)
         self.held_out = DataLoader(TensorDataset(*held_out), batch_size=batch)

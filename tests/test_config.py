@@ -47,7 +47,9 @@ def overlaid(change: dict[str, Any]) -> dict[str, Any]:
 
 
 def complaints(validation: ModuleType, config: Any) -> list[str]:
-    return validation.problems(config, "config.schema.yaml") or validation.contradictions(config)
+    sets = [*SETS, "diabetes"]
+    problems = validation.problems(config, "config.schema.yaml")
+    return problems or validation.contradictions(config, sets)
 
 
 @pytest.mark.parametrize("tier", ["config", *TIERS])
@@ -57,18 +59,22 @@ def test_tiers_are_valid(validation: ModuleType, tier: str) -> None:
     assert config["tier"] == ("full" if tier == "config" else tier)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "config/protocols").glob("*.yaml")), ids=str)
-def test_protocols_are_valid(validation: ModuleType, path: Path) -> None:
-    switches = validation.load(path)
-    assert validation.problems(switches, "protocol.schema.yaml") == []
-    assert validation.protocol_contradictions(switches) == []
+@pytest.mark.parametrize(
+    "path", [f"{path.parent.name}/{path.stem}" for path in (ROOT / "config/protocols").glob("*/*")]
+)
+def test_protocols_are_valid(validation: ModuleType, path: str) -> None:
+    study = path.partition("/")[0]
+    switches = read(f"config/protocols/{path}.yaml")
+    assert validation.problems(switches, f"protocol.{study}.schema.yaml") == []
+    if study == "synthetic":
+        assert validation.protocol_contradictions(switches) == []
 
 
 @pytest.mark.parametrize("sharing", [{"kind": "top"}, {"kind": "relaxed", "epsilon": 0.1, "n": 3}])
 def test_wrong_sharing_is_explained(validation: ModuleType, sharing: dict[str, Any]) -> None:
-    switches = read("config/protocols/paper.yaml")
+    switches = read("config/protocols/synthetic/paper.yaml")
     switches["training"]["sharing"] = sharing
-    assert validation.problems(switches, "protocol.schema.yaml") == []
+    assert validation.problems(switches, "protocol.synthetic.schema.yaml") == []
     (line,) = validation.protocol_contradictions(switches)
     assert f"the keys of kind {sharing['kind']} are kind, " in line
 
@@ -85,9 +91,9 @@ def test_wrong_sharing_is_explained(validation: ModuleType, sharing: dict[str, A
 def test_stages_of_a_protocol_are_its_own_or_another_s(
     validation: ModuleType, change: dict[str, Any], line: str
 ) -> None:
-    switches = {**read("config/protocols/paper.yaml"), **change}
+    switches = {**read("config/protocols/synthetic/paper.yaml"), **change}
     switches = {key: value for key, value in switches.items() if value is not None}
-    assert validation.problems(switches, "protocol.schema.yaml") == []
+    assert validation.problems(switches, "protocol.synthetic.schema.yaml") == []
     assert any(found.startswith(line) for found in validation.protocol_contradictions(switches))
 
 
@@ -141,7 +147,39 @@ BAD = {
         {"synthetic": {"trainig": 1}},
         "synthetic.trainig: unknown key, did you mean training?; allowed: headline, protocols,",
     ),
-    "unknown section": ({"uci": {}}, "uci: unknown key; allowed: tier, device, data,"),
+    "unknown section": ({"uvi": {}}, "uvi: unknown key, did you mean uci?; allowed: tier, device,"),
+    "unknown set": (
+        {"uci": {"datasets": ["bosten"]}},
+        "uci.datasets[0] = bosten: must be one of boston, concrete,",
+    ),
+    "own table without a target": (
+        {"uci": {"datasets": [{"csv": "a.csv"}]}},
+        "uci.datasets[0].target: missing, must be a text",
+    ),
+    "own table with the name of a set": (
+        {"uci": {"datasets": [{"csv": "data/wine.csv", "target": "y"}]}},
+        "uci.datasets[0] = {'csv': 'data/wine.csv', 'target': 'y'}: there is another set of the",
+    ),
+    "own table with a name for no file of ours": (
+        {"uci": {"datasets": [{"csv": "my houses.csv", "target": "y"}]}},
+        "uci.datasets[0].csv = my houses.csv: the file's name may have letters, digits, _ and -",
+    ),
+    "set that is a number": (
+        {"uci": {"datasets": [3]}},
+        "uci.datasets[0] = 3: must be a text or a section with keys",
+    ),
+    "headline that is not run": (
+        {"uci": {"protocols": ["released"]}},
+        "uci.headline = paper: must be in uci.protocols = ['released']",
+    ),
+    "bins upside down": (
+        {"uci": {"bins": {"high": -2.0}}},
+        "uci.bins.high = -2.0: must be > low = -1.0",
+    ),
+    "level of a whole": (
+        {"uci": {"evaluation": {"level": 1}}},
+        "uci.evaluation.level = 1: must be a number > 0 and < 1",
+    ),
     "wrong type": (
         {"synthetic": {"training": {"epochs": "ten"}}},
         "synthetic.training.epochs = 'ten': must be an integer >= 1",
@@ -437,6 +475,8 @@ def test_schema_and_code_know_the_same_names() -> None:
     assert set(schema["$defs"]["model"]["enum"]) == set(NETWORKS)
     tuning = study["evaluation"]["properties"]["tuning"]["properties"]
     assert set(tuning["methods"]["items"]["enum"]) == set(SWEPT)
-    files = {path.stem for path in (ROOT / "config/protocols").glob("*.yaml")}
+    files = {path.stem for path in (ROOT / "config/protocols/synthetic").glob("*.yaml")}
     assert set(study["protocols"]["properties"]) == files
+    files = {path.stem for path in (ROOT / "config/protocols/uci").glob("*.yaml")}
+    assert set(schema["$defs"]["uci_protocol"]["enum"]) >= files
     assert all(TITLES[name] == law.title for name, law in PROBLEMS.items())

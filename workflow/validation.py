@@ -4,6 +4,7 @@ For instance `synthetic.K[0] = 0: must be an integer >= 1`.
 """
 
 import math
+import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
@@ -25,6 +26,7 @@ BOUNDS = {
     "minimum": ">=",
     "exclusiveMinimum": ">",
     "maximum": "<=",
+    "exclusiveMaximum": "<",
     "multipleOf": "a multiple of",
 }
 SCHEMAS = Path(__file__).resolve().parent / "schemas"
@@ -58,10 +60,15 @@ def problems(config: object, schema: str) -> list[str]:
     return lines + list(_not_finite(config, ()))
 
 
-def contradictions(config: dict) -> list[str]:
-    """What is wrong between the keys of a configuration that follows its schema."""
+def contradictions(config: dict, sets: list[str]) -> list[str]:
+    """What is wrong between the keys of a configuration that follows its schema.
+
+    Arguments:
+        config: the configuration.
+        sets: names of the UCI study's sets.
+    """
     study = config["synthetic"]
-    lines = list(_strangers(config))
+    lines = [*_strangers(config), *_uci(config["uci"], sets)]
     compared = [] if lines else [*_not_run(config), *_unmeasured(config)]
     lines += [*compared, *_grids(study)]
     tuning = study["evaluation"]["tuning"]
@@ -139,6 +146,33 @@ def data_contradictions(table: dict) -> list[str]:
                 lines.append(f"{place}.path = {path}: is that of {seen[path]} too")
             seen[path] = place
     return lines
+
+
+def _uci(study: dict, sets: list[str]) -> Iterator[str]:
+    """What is wrong with the protocols and sets of the UCI study."""
+    names = []
+    for index, entry in enumerate(study["datasets"]):
+        place = f"uci.datasets[{index}]"
+        name = Path(entry["csv"]).stem if isinstance(entry, dict) else entry
+        if entry is name and name not in sets:
+            close = get_close_matches(name, sets, n=1)
+            hint = f" ({_hint(close)})" if close else ""
+            own = "or a table of your own, { csv: ..., target: ... }"
+            yield f"{place} = {name}: must be one of {', '.join(sets)}{hint}, {own}"
+        elif entry is not name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
+            must = "the file's name may have letters, digits, _ and - only; rename it"
+            yield f"{place}.csv = {entry['csv']}: {must}"
+        elif name in names or (entry is not name and name in sets):
+            yield f"{place} = {entry}: there is another set of the name {name}; rename the file"
+        names.append(name)
+    for name in study["protocols"]:
+        if name not in study["training"]:
+            yield f"uci.training.{name}: missing, as uci.protocols has {name}"
+    if study["headline"] not in study["protocols"]:
+        yield f"uci.headline = {study['headline']}: must be in uci.protocols = {study['protocols']}"
+    bins = study["bins"]
+    if not bins["high"] > bins["low"]:
+        yield f"uci.bins.high = {bins['high']}: must be > low = {bins['low']}"
 
 
 def _grids(study: dict) -> Iterator[str]:

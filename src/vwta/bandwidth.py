@@ -6,21 +6,35 @@ __all__ = ["Minimum", "golden_section", "tune"]
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from torch import Tensor
 
 from .distributions import KernelMixture, VoronoiMixture
+from .ensembles import Average
 
 RATIO = (math.sqrt(5) - 1) / 2
 
 
 class Minimum(NamedTuple):
-    """Where a function is lowest: the point, the value there, and how often it was evaluated."""
+    """Where a function is lowest, as far as a search went.
+
+    Attributes:
+        at: the point with the lowest value met.
+        value: that value.
+        tried: all points met and their values, in the order of the search.
+        interval: the ends of the last interval.
+    """
 
     at: float
     value: float
-    evaluations: int
+    tried: tuple[tuple[float, float], ...]
+    interval: tuple[float, float]
+
+    @property
+    def evaluations(self) -> int:
+        """How often the function was evaluated."""
+        return len(self.tried)
 
 
 def golden_section(
@@ -52,7 +66,7 @@ def golden_section(
     def value(point: float) -> float:
         result = float(function(point))
         result = math.inf if math.isnan(result) else result
-        tried.append((result, point))
+        tried.append((point, result))
         return result
 
     left, right = high - RATIO * (high - low), low + RATIO * (high - low)
@@ -70,24 +84,30 @@ def golden_section(
             if not left < right < high:
                 break
             at_right = value(right)
-    lowest, point = min(tried)
-    return Minimum(point, lowest, len(tried))
+    point, lowest = min(tried, key=lambda pair: (pair[1], pair[0]))
+    return Minimum(point, lowest, tuple(tried), (low, high))
 
 
 def tune(
-    law: KernelMixture | VoronoiMixture, y: Tensor, low: float, high: float, tolerance: float
+    law: KernelMixture | VoronoiMixture | Average,
+    y: Tensor,
+    low: float,
+    high: float,
+    tolerance: float,
+    scale: Literal["log", "linear"] = "log",
 ) -> Minimum:
     r"""Bandwidth with the lowest negative log-likelihood :math:`-\frac{1}{n} \sum_i \log p_h(y_i)`.
 
-    The search goes over :math:`\log h`, on whose scale likelihoods vary evenly. What does not
-    depend on h, such as the cells, is computed once.
+    The search goes over :math:`\log h`, on whose scale likelihoods vary evenly, or over h itself.
+    What does not depend on h, such as the cells, is computed once.
 
     Arguments:
         law: distribution for each point, of batch shape `(n,)`; its own bandwidth does not matter.
         y: held-out points, in the domain, with shape `(n, d)`.
         low: lowest bandwidth.
         high: highest.
-        tolerance: how closely :math:`\log h` is found.
+        tolerance: how closely :math:`\log h`, or h, is found.
+        scale: which of them.
 
     Example:
         >>> import torch
@@ -99,8 +119,15 @@ def tune(
     if not 0 < low < high:
         raise ValueError(f"bandwidths from {low} to {high}: expected 0 < low < high")
 
-    def nll(log_h: float) -> float:
-        return -law.with_bandwidth(math.exp(log_h)).log_prob(y).mean().item()
+    def nll(h: float) -> float:
+        return -law.with_bandwidth(h).log_prob(y).mean().item()
 
-    found = golden_section(nll, math.log(low), math.log(high), tolerance)
-    return found._replace(at=math.exp(found.at))
+    if scale == "linear":
+        return golden_section(nll, low, high, tolerance)
+    found = golden_section(lambda t: nll(math.exp(t)), math.log(low), math.log(high), tolerance)
+    return Minimum(
+        math.exp(found.at),
+        found.value,
+        tuple((math.exp(point), value) for point, value in found.tried),
+        (math.exp(found.interval[0]), math.exp(found.interval[1])),
+    )

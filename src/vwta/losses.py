@@ -127,7 +127,7 @@ def scoring(hypotheses: Hypotheses, y: Tensor, score_reduction: Reduction) -> Te
     return _cross_entropy(hypotheses.logits, winner, score_reduction).mean()
 
 
-def mixture(components: Components, y: Tensor) -> Tensor:
+def mixture(components: Components, y: Tensor, dimension: int | None = None) -> Tensor:
     r"""Negative log-likelihood of a mixture of isotropic Gaussians, averaged over the batch.
 
     .. math:: -\log \sum_k \exp(\log \pi_k - \frac{\|y - \mu_k\|^2}{2 \sigma_k^2}
@@ -136,10 +136,12 @@ def mixture(components: Components, y: Tensor) -> Tensor:
     Arguments:
         components: means `(*, K, d)`, logits and log-variances `(*, K)`.
         y: targets, with shape `(*, d)`.
+        dimension: d in the normaliser, if not that of the targets; this is no likelihood then.
     """
     log_variances = components.log_variances
     squares = _squares(components.points, y)
-    log_normaliser = y.shape[-1] / 2 * (math.log(2 * math.pi) + log_variances)
+    d = y.shape[-1] if dimension is None else dimension
+    log_normaliser = d / 2 * (math.log(2 * math.pi) + log_variances)
     log_densities = -squares / 2 * (-log_variances).exp() - log_normaliser
     return -torch.logsumexp(components.logits.log_softmax(-1) + log_densities, -1).mean()
 

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from .seeds import generator
 from .signals import Interrupted, Interruption
 from .storage import below, read_tensors, write_tensors
-from .training import Objective
+from .training import Objective, Scheduled
 
 logger = logging.getLogger(__name__)
 
@@ -123,6 +123,8 @@ class StackedFit:
         epochs: for each criterion that epoch, counted from 1, with shape `(S,)`.
         curves: for each criterion its values, with shape `(checks, S)`, in float64.
         last: the stacked weights after the last epoch.
+        diverged: epoch after which a criterion was no finite number for the first time, 0 if it
+            always was one, with shape `(S,)`. What is kept is from before.
         seconds: time spent, earlier attempts included.
     """
 
@@ -130,12 +132,13 @@ class StackedFit:
     epochs: dict[str, Tensor]
     curves: dict[str, Tensor]
     last: dict[str, Tensor]
+    diverged: Tensor
     seconds: float
 
 
 def fit_stacked(
     networks: Sequence[nn.Module],
-    loss: Objective,
+    loss: Objective | Scheduled,
     criteria: Mapping[str, Objective],
     train: Rows,
     held_out: Rows,
@@ -147,17 +150,18 @@ def fit_stacked(
 
     Arguments:
         networks: S networks to start from; they stay as they are.
-        loss: mean over a batch, from a network's output and targets.
+        loss: mean over a batch, from a network's output and targets; or what gives such a loss for
+            each epoch.
         criteria: kept weights have the lowest one on the held-out rows; functions of the output and
             targets of one network, which :func:`torch.vmap` can follow.
-        train: rows to train on.
+        train: rows to train on; training takes place where they are.
         held_out: rows to choose the epoch by.
         plan: epochs, batch size, learning rate.
         seeds: seed of the order of each network's rows.
         checkpoint: file for unfinished work: read if it exists, written once a minute and when the
             process is asked to stop (:class:`~vwta.signals.Interrupted` is then raised).
     """
-    run = _Run(stack(networks), loss, criteria, plan, seeds)
+    run = _Run(stack(networks).to(train.x.device), loss, criteria, plan, seeds)
     if checkpoint is not None and checkpoint.exists():
         run.load(checkpoint)
         logger.info("resumed after epoch %d", run.epoch)
@@ -187,7 +191,7 @@ class _Run:
     def __init__(
         self,
         network: nn.Module,
-        loss: Objective,
+        loss: Objective | Scheduled,
         criteria: Mapping[str, Objective],
         plan: Plan,
         seeds: Sequence[int],
@@ -204,6 +208,7 @@ class _Run:
         self.weights: dict[str, dict[str, Tensor]] = {}
         self.epochs: dict[str, Tensor] = {}
         self.best: dict[str, Tensor] = {}
+        self.diverged = torch.zeros(len(seeds), dtype=torch.long)
         self.curves: dict[str, list[list[float]]] = {name: [] for name in criteria}
 
     def train_epoch(self, rows: Rows) -> None:
@@ -212,9 +217,10 @@ class _Run:
             torch.randperm(n, generator=generator(seed, "batches", self.epoch))
             for seed in self.seeds
         ]
-        order = torch.stack(orders)[..., None]
+        order = torch.stack(orders)[..., None].to(rows.x.device)
         x, y = rows.x.take_along_dim(order, 1), rows.y.take_along_dim(order, 1)
         batches = math.ceil(n / size)
+        loss_of = self.loss.at(self.epoch) if isinstance(self.loss, Scheduled) else self.loss
         self.network.train()
         for batch, start in enumerate(range(0, n, size)):
             step = self.epoch * batches + batch
@@ -222,7 +228,7 @@ class _Run:
                 group["lr"] = self.plan.rate_at(step, self.plan.epochs * batches)
             out = self.network(x[:, start : start + size])
             # The loss is a mean over networks too; their sum leaves each its own gradient.
-            loss = self.loss(out, y[:, start : start + size]) * len(self.seeds)
+            loss = loss_of(out, y[:, start : start + size]) * len(self.seeds)
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
@@ -234,13 +240,8 @@ class _Run:
         self.network.eval()
         out, state = self.network(rows.x), self.network.state_dict()
         for name, criterion in self.criteria.items():
-            values = criterion(out, rows.y).double()
-            if not values.isfinite().all():
-                worst = int((~values.isfinite()).nonzero()[0])
-                raise FloatingPointError(
-                    f"epoch {self.epoch}: {name} of network {worst} is {values[worst]}; lower the "
-                    f"learning rate (now {self.plan.learning_rate})"
-                )
+            values = criterion(out, rows.y).double().cpu()
+            self._note_divergence(name, values)
             self.curves[name].append(values.tolist())
             best = self.best.setdefault(name, torch.full_like(values, math.inf))
             better = values < best
@@ -250,6 +251,20 @@ class _Run:
                 kept[key][better] = value[better]
             epochs = self.epochs.setdefault(name, torch.zeros(len(values), dtype=torch.long))
             epochs[better] = self.epoch
+
+    def _note_divergence(self, name: str, values: Tensor) -> None:
+        lost = ~values.isfinite() & (self.diverged == 0)
+        if not lost.any():
+            return
+        which = ", ".join(str(int(index)) for index in lost.nonzero())
+        rate = self.plan.learning_rate
+        if not self.curves[name]:
+            raise FloatingPointError(
+                f"epoch {self.epoch}: {name} of network {which} is no finite number, and was none "
+                f"before; lower the learning rate (now {rate})"
+            )
+        logger.warning("epoch %d: network %s diverged (%s)", self.epoch, which, name)
+        self.diverged[lost] = self.epoch
 
     def report(self) -> None:
         self._tick()
@@ -277,6 +292,7 @@ class _Run:
             tensors[f"best.{criterion}"] = self.best[criterion]
         for index, state in self.optimizer.state_dict()["state"].items():
             tensors |= {f"adam.{index}.{name}": value for name, value in state.items()}
+        tensors["diverged"] = self.diverged
         place = {"epoch": self.epoch, "seconds": self.seconds, "curves": self.curves}
         write_tensors(path, tensors, place)
 
@@ -284,6 +300,7 @@ class _Run:
         tensors, place = read_tensors(path)
         self.network.load_state_dict(below("network.", tensors))
         self.epochs, self.best = below("epochs.", tensors), below("best.", tensors)
+        self.diverged = tensors["diverged"]
         self.weights = {name: below(f"kept.{name}.", tensors) for name in self.epochs}
         moments: dict[int, dict[str, Tensor]] = {}
         for name, value in below("adam.", tensors).items():
@@ -297,7 +314,7 @@ class _Run:
         self._tick()
         curves = {name: torch.tensor(c, dtype=torch.float64) for name, c in self.curves.items()}
         last = {name: value.clone() for name, value in self.network.state_dict().items()}
-        return StackedFit(self.weights, self.epochs, curves, last, self.seconds)
+        return StackedFit(self.weights, self.epochs, curves, last, self.diverged, self.seconds)
 
     def _tick(self) -> None:
         now = time.monotonic()

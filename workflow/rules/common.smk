@@ -21,21 +21,26 @@ def check(problems, place):
         sys.exit(f"{place} cannot be used:\n{lines}\nNothing was run.")
 
 
-def read_protocol(name):
-    """The switches of a protocol, by stage."""
-    path = Path(workflow.basedir, "config", "protocols", f"{name}.yaml")
+def read_protocol(study, name):
+    """The switches of a protocol of a study, by stage."""
+    path = Path(workflow.basedir, "config", "protocols", study, f"{name}.yaml")
     switches = validation.load(path)
-    check(
-        validation.problems(switches, "protocol.schema.yaml")
-        or validation.protocol_contradictions(switches),
-        f"The protocol {path.name}",
-    )
+    problems = validation.problems(switches, f"protocol.{study}.schema.yaml")
+    if study == "synthetic" and not problems:
+        problems = validation.protocol_contradictions(switches)
+    check(problems, f"The protocol {study}/{path.name}")
     return switches
 
 
+FILES = validation.load(Path(workflow.basedir, "config", "data.yaml"))
+check(
+    validation.problems(FILES, "data.schema.yaml")
+    or validation.data_contradictions(FILES),
+    "The table of files config/data.yaml",
+)
 check(
     validation.problems(config, "config.schema.yaml")
-    or validation.contradictions(config),
+    or validation.contradictions(config, list(FILES["uci"])),
     " + ".join(["The configuration config/config.yaml", *OVERLAYS]),
 )
 
@@ -43,18 +48,17 @@ RESULTS = f"results/{config['tier']}"
 LOGS = f"{RESULTS}/logs"
 BENCHMARKS = f"{RESULTS}/benchmarks"
 UNFINISHED = f"{RESULTS}/.unfinished"  # no rule declares what is in there, so it outlives failures
-PROTOCOLS = {name: read_protocol(name) for name in config["synthetic"]["protocols"]}
+PROTOCOLS = {
+    name: read_protocol("synthetic", name) for name in config["synthetic"]["protocols"]
+}
+UCI_PROTOCOLS = {
+    name: read_protocol("uci", name) for name in config["uci"]["protocols"]
+}
 check(
     validation.ownership_problems(PROTOCOLS),
     "The choice of protocols in synthetic.protocols",
 )
 GPUS = int(config["device"] == "cuda")
-FILES = validation.load(Path(workflow.basedir, "config", "data.yaml"))
-check(
-    validation.problems(FILES, "data.schema.yaml")
-    or validation.data_contradictions(FILES),
-    "The table of files config/data.yaml",
-)
 CACHE = os.path.expanduser(config["data"]["cache"])
 MIRROR = os.path.expanduser(
     config["data"]["mirror"] or os.environ.get("VWTA_MIRROR", "")
@@ -265,8 +269,7 @@ def properties_work(study):
 
 
 wildcard_constraints:
-    protocol="|".join(PROTOCOLS),
-    dataset="|".join(config["synthetic"]["datasets"]),
-    model="|".join(config["synthetic"]["models"]),
+    protocol="|".join({**PROTOCOLS, **UCI_PROTOCOLS}),
+    model="wta|hist|mdn",
     K=r"\d+",
     seed=r"\d+",

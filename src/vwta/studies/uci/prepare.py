@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["prepare"]
+__all__ = ["prepare", "prepare_own"]
 
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from vwta.data.embedded import diabetes
 from vwta.data.errors import BadTable
-from vwta.data.regression import is_discrete
+from vwta.data.own import read_csv
+from vwta.data.regression import Table, is_discrete
 from vwta.data.uci import read
 from vwta.provenance import provenance
 from vwta.storage import sha256, write_tensors
@@ -40,11 +42,30 @@ def prepare(
             "Remedy: delete the file and fetch it again"
         )
     data = {"file": sha256(source) if source else None, "matrix": matrix}
+    _write(table, path, provenance(code=code, dataset=dataset, data=data))
+
+
+def prepare_own(source: Path, target: str, delimiter: str, path: Path, code: str) -> None:
+    """Reads somebody's own table and writes it as :func:`prepare` does.
+
+    Arguments:
+        source: a CSV file, see :func:`vwta.data.own.read_csv`.
+        target: name of the column to predict.
+        delimiter: what stands between cells.
+        path: file to write.
+        code: digest of the code, for the record.
+    """
+    table = read_csv(source, target, delimiter)
+    data = {"file": sha256(source), "matrix": None}
+    _write(table, path, provenance(code=code, dataset=table.name, data=data))
+
+
+def _write(table: Table, path: Path, record: dict[str, Any]) -> None:
     facts = {
         "columns": table.columns,
         "label": table.label,
         "discrete": is_discrete(table.target),
-        "provenance": provenance(code=code, dataset=dataset, data=data),
+        "provenance": record,
     }
     tensors = {
         "inputs": torch.from_numpy(table.inputs),

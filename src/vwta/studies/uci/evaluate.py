@@ -1,0 +1,224 @@
+"""Third stage: bandwidths and metrics of the estimators of all networks trained on a set."""
+
+from __future__ import annotations
+
+__all__ = ["SEARCH_COLUMNS", "Settings", "evaluate"]
+
+import logging
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from vwta.calibration import coverage, crps, dequantised, pit, pit_deviation, step_of
+from vwta.data.uci import official_splits
+from vwta.distributions import KernelMixture, VoronoiMixture
+from vwta.ensembles import Average
+from vwta.kernels import Gaussian
+from vwta.metrics import nll, tidy
+from vwta.models import Estimator, MixtureDensity
+from vwta.networks import build
+from vwta.provenance import provenance
+from vwta.spaces import Box
+from vwta.storage import below, read_tensors, sha256, write_table
+from vwta.studies.uci.bandwidth import Search, find
+from vwta.studies.uci.rows import Division, divide
+
+logger = logging.getLogger(__name__)
+
+Law = KernelMixture | VoronoiMixture | Average
+
+SEARCH_COLUMNS = {
+    "protocol": "str",
+    "dataset": "str",
+    "method": "str",
+    "split": "Int64",
+    "h": "float64",
+    "nll": "float64",
+    "chosen": "bool",
+    "border": "bool",
+}
+LINE = Box(-math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How estimators are measured.
+
+    Attributes:
+        seed: seed of the choice of validation rows.
+        held_out: as in training.
+        search: the fields of :class:`vwta.studies.uci.bandwidth.Search`.
+        domain: where cells are cut: the whole line, or the interval of the published code.
+        level: of the central intervals whose coverage is measured.
+    """
+
+    seed: int
+    held_out: float | None
+    search: dict[str, Any]
+    domain: Literal["line", "published"]
+    level: float
+
+
+def evaluate(
+    networks: Mapping[str, Sequence[Path]],
+    data: Path,
+    metrics: Path,
+    searches: Path,
+    settings: Settings,
+    code: str,
+    protocol: str,
+    dataset: str,
+    K: int,
+) -> None:
+    """Writes the tidy metrics of a set, and what the searches for h saw.
+
+    Arguments:
+        networks: for each model the files of its splits, in their order.
+        data: file of the set.
+        metrics: table to write, in original units but for `h`, which is in standardised ones.
+        searches: table to write, with :data:`SEARCH_COLUMNS`: `nll` of the validation rows.
+        settings: how to measure.
+        code: digest of the code.
+        protocol: name of the protocol.
+        dataset: name of the set.
+        K: number of atoms.
+    """
+    tensors, facts = read_tensors(data)
+    count = max(map(len, networks.values()))
+    splits = official_splits(dataset, len(tensors["target"]), count)
+    parts = divide(tensors["inputs"], tensors["target"], splits, settings.held_out, settings.seed)
+    step = step_of(tensors["target"]) if facts["discrete"] else None
+    rows: list[dict[str, Any]] = []
+    seen: list[dict[str, Any]] = []
+    trainings = []
+    for model, files in networks.items():
+        for split, file in enumerate(files):
+            logger.info("%s, split %d/%d", model, split + 1, len(files))
+            stored, metadata = read_tensors(file)
+            trainings.append(metadata["provenance"])
+            measured = _measure(stored, metadata, parts, split, step, settings)
+            for row in measured:
+                (seen if "chosen" in row else rows).append({"split": split, **row})
+    common = {"protocol": protocol, "dataset": dataset}
+    record = {"provenance": provenance(code=code, data=sha256(data), trainings=trainings)}
+    table = tidy(rows, study="uci", K=K, seed=settings.seed, **common)
+    write_table(metrics, table, {**record, **common, "discrete": facts["discrete"]})
+    search = pd.DataFrame([{**common, **row} for row in seen], columns=list(SEARCH_COLUMNS))
+    write_table(searches, search.astype(SEARCH_COLUMNS), record)
+
+
+@torch.no_grad()
+def _measure(
+    stored: Mapping[str, Tensor],
+    metadata: Mapping[str, Any],
+    parts: Division,
+    split: int,
+    step: float | None,
+    settings: Settings,
+) -> Iterator[dict[str, Any]]:
+    """Rows of metrics, and of the searches, of all methods of the networks of a split."""
+    networks = _load(stored, metadata)
+    kind = metadata["network"]["kind"]
+    deviation = parts.scale[split].item()
+    validation, test = ((rows.x[split], rows.y[split]) for rows in (parts.validation, parts.test))
+    for method, chosen in _methods(kind, networks).items():
+        space = _space(parts, split, chosen, settings.domain)
+        law = _law(method, chosen, space, test[0])
+        h = None
+        if kind != "mdn":
+            search = Search(**settings.search)
+            found = find(
+                _law(method, chosen, space, validation[0]), validation[1], search, deviation
+            )
+            h, law = found.h, law.with_bandwidth(found.h)
+            for at, value in found.tried:
+                yield {
+                    "method": method,
+                    "h": at,
+                    "nll": value + math.log(deviation),
+                    "chosen": at == found.h,
+                    "border": found.border,
+                }
+        mean = _mean_of_atoms(chosen, test[0])
+        for row in _rows(law, mean, test[1], deviation, step, settings.level):
+            yield {"method": method, "h": h, "tuned": h is not None, "n": len(test[1]), **row}
+    for method in ("mdn",) if kind == "mdn" else ():
+        diverged = sum(epoch > 0 for epoch in metadata["diverged"])
+        yield {"method": method, "metric": "diverged", "value": diverged, "n": len(networks)}
+
+
+def _rows(
+    law: Law, mean: Tensor, y: Tensor, deviation: float, step: float | None, level: float
+) -> Iterator[dict[str, Any]]:
+    """Metrics of the test rows, in original units."""
+    shift = math.log(deviation)
+    values = pit(law, y)
+    yield {"metric": "nll", "value": nll(law.log_prob(y)) + shift}
+    yield {"metric": "rmse", "value": deviation * (mean - y).square().mean().sqrt().item()}
+    yield {"metric": "crps", "value": deviation * crps(law, y).mean().item()}
+    yield {"metric": f"coverage{round(100 * level)}", "value": coverage(values, level)}
+    yield {"metric": "pit", "value": pit_deviation(values)}
+    if step is not None:
+        smooth = dequantised(law, y, step / deviation)
+        yield {"metric": "nll_dequantised", "value": nll(smooth) + shift}
+
+
+def _load(stored: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> list[nn.Module]:
+    networks = []
+    for restart in range(len(metadata["kept"])):
+        network = build(**metadata["network"])
+        network.load_state_dict(below(f"{restart}.", dict(stored)))
+        networks.append(network.double().eval())
+    return networks
+
+
+def _methods(kind: str, networks: list[nn.Module]) -> dict[str, list[nn.Module]]:
+    """The networks that each method of a kind of network takes: one, or all restarts."""
+    first = networks[:1]
+    if kind != "wta":
+        return {"tk_hist" if kind == "hist" else "mdn": first}
+    methods = {"v_wta": first, "k_wta": first}
+    return methods if len(networks) == 1 else {**methods, "v_wta_ensemble": networks}
+
+
+def _law(method: str, networks: Sequence[nn.Module], space: Box, x: Tensor) -> Law:
+    """The law of a method for each input `(n, d)`, at any bandwidth."""
+    cut = None if method == "k_wta" else space
+    laws: list[Law] = [
+        MixtureDensity(network)(x) if method == "mdn" else Estimator(network, Gaussian(1.0), cut)(x)
+        for network in networks
+    ]
+    return laws[0] if len(laws) == 1 else Average(laws)
+
+
+def _space(parts: Division, split: int, networks: Sequence[nn.Module], domain: str) -> Box:
+    """Where cells are cut, in standardised units.
+
+    The published code cuts them at plus and minus |mean| + 8 standard deviations, in original
+    units; here at the outermost atom of the rows at hand if that lies further out.
+    """
+    if domain == "line":
+        return LINE
+    mean, scale = parts.mean[split].item(), parts.scale[split].item()
+    reach = abs(mean) + 8 * scale
+    low, high = (-reach - mean) / scale, (reach - mean) / scale
+    for rows in (parts.validation, parts.test):
+        atoms = [network(rows.x[split]).points for network in networks]
+        low = min(low, *(points.min().item() for points in atoms))
+        high = max(high, *(points.max().item() for points in atoms))
+    return Box(low, high)
+
+
+def _mean_of_atoms(networks: Sequence[nn.Module], x: Tensor) -> Tensor:
+    r"""Mean :math:`\sum_k \gamma_k z_k` of the atoms, over networks too, with shape `(n, 1)`."""
+    means = []
+    for network in networks:
+        atoms = network(x)
+        means.append((atoms.masses[..., None] * atoms.points).sum(-2))
+    return torch.stack(means).mean(0)

@@ -1,0 +1,22 @@
+"""Trains the networks of all splits of a set."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.studies.uci.train import Settings, train
+
+with job(snakemake):
+    train(
+        dataset=snakemake.wildcards.dataset,
+        model=snakemake.wildcards.model,
+        K=snakemake.params.K,
+        data=Path(snakemake.input.data),
+        outputs={
+            int(name.removeprefix("split")): Path(path) for name, path in snakemake.output.items()
+        },
+        settings=Settings(**snakemake.params.settings),
+        unfinished=Path(snakemake.params.unfinished),
+        device=snakemake.params.device,
+        code=snakemake.params.code,
+    )
