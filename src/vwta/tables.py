@@ -1,12 +1,13 @@
-"""Tables for readers: means over the seeds, as csv and markdown."""
+"""Tables for readers, as csv, markdown and LaTeX."""
 
 from __future__ import annotations
 
-__all__ = ["protocols_side_by_side", "to_markdown", "write"]
+__all__ = ["Sheet", "protocols_side_by_side", "to_latex", "to_markdown", "write", "write_sheet"]
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -14,6 +15,40 @@ from .metrics import COLUMNS
 from .storage import atomic
 
 KEYS = ["dataset", "metric", "method", "K", "h"]
+# What LaTeX wants in place of a sign.
+SIGNS = {
+    "\\": r"\textbackslash{}",
+    **{sign: f"\\{sign}" for sign in "&%#_${}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "∞": r"$\infty$",
+    "↓": r"$\downarrow$",
+    "⋆": r"$^{\star}$",
+    "†": r"$^{\dagger}$",
+}
+
+
+class Sheet(NamedTuple):
+    """A table as readers see it, with the words around it.
+
+    Arguments:
+        cells: text in every cell, in markdown, of which `**bold**` alone is known to LaTeX. Lines
+            whose first cell is empty belong to the line above.
+        caption: what it shows.
+        label: name to refer to it in LaTeX.
+        notes: sentences below it.
+        spans: headings over several columns, LaTeX only: the first and last column below each,
+            counted from 0. These columns' own headings may start with it.
+        words: so many columns at the left have words; the others are centred.
+    """
+
+    cells: pd.DataFrame
+    caption: str
+    label: str
+    notes: Sequence[str] = ()
+    spans: Sequence[tuple[str, int, int]] = ()
+    words: int = 1
 
 
 def protocols_side_by_side(
@@ -61,3 +96,62 @@ def write(table: pd.DataFrame, csv: Path, markdown: Path) -> None:
         table.to_csv(temporary, index=False)
     with atomic(markdown) as temporary:
         temporary.write_text(to_markdown(table), encoding="utf-8")
+
+
+def write_sheet(sheet: Sheet, numbers: pd.DataFrame, path: Path) -> None:
+    """Writes a sheet as `path.md` and `path.tex`, and its numbers, every digit, as `path.csv`."""
+    notes = "".join(f"\n{note}\n" for note in sheet.notes)
+    texts = {
+        ".csv": numbers.to_csv(index=False),
+        ".md": f"**{sheet.caption}**\n\n{to_markdown(sheet.cells)}{notes}",
+        ".tex": to_latex(sheet),
+    }
+    for suffix, text in texts.items():
+        with atomic(path.with_name(path.name + suffix)) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+
+def to_latex(sheet: Sheet) -> str:
+    """A sheet as a `table*` for documents that use the package booktabs."""
+    heads = list(map(str, sheet.cells.columns))
+    parts = [
+        r"\begin{table*}",
+        r"\centering\scriptsize\setlength{\tabcolsep}{3pt}",
+        rf"\caption{{{_latex(sheet.caption)}}}",
+        rf"\label{{{sheet.label}}}",
+        rf"\begin{{tabular}}{{{'l' * sheet.words + 'c' * (len(heads) - sheet.words)}}}",
+        r"\toprule",
+        *_heads(heads, sheet.spans),
+        r"\midrule",
+    ]
+    for number, line in enumerate(sheet.cells.itertuples(index=False)):
+        if line[0] and number:
+            parts.append(r"\addlinespace")
+        parts.append(_row([_latex(cell) for cell in line]))
+    parts += [r"\bottomrule", r"\end{tabular}"]
+    if sheet.notes:
+        parts.append(rf"\par\smallskip\parbox{{\textwidth}}{{{_latex(' '.join(sheet.notes))}}}")
+    return "\n".join([*parts, r"\end{table*}"]) + "\n"
+
+
+def _heads(heads: Sequence[str], spans: Sequence[tuple[str, int, int]]) -> list[str]:
+    """Lines of the headings; headings over several columns stand above, with a rule below each."""
+    own, above, rules = list(heads), [""] * len(heads), ""
+    for text, first, last in reversed(spans):  # from right to left: places to the left stay
+        columns = slice(first, last + 1)
+        own[columns] = [head.removeprefix(f"{text} ") for head in own[columns]]
+        above[columns] = [rf"\multicolumn{{{last - first + 1}}}{{c}}{{{_latex(text)}}}"]
+        rules = rf"\cmidrule(lr){{{first + 1}-{last + 1}}}" + rules
+    lines = [_row(above), rules] if spans else []
+    return [*lines, _row([_latex(head) for head in own])]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return " & ".join(cells).strip() + r" \\"
+
+
+def _latex(text: str) -> str:
+    """Text in LaTeX: signs and minus signs, and bold where markdown has it."""
+    text = "".join(SIGNS.get(sign, sign) for sign in text)
+    text = re.sub(r"\*\*(.+?)\*\*", r"\\textbf{\1}", text)
+    return re.sub(r"(?<![\w-])-(?=[\d$])", "$-$", text)

@@ -44,6 +44,10 @@ METHODS = {
     "wta": Look("WTA", "#0072B2", "o"),
     "hist": Look("Hist", "#009E73", "^"),
     "m_vmf": Look("M-vMF", "#CC79A7", "P"),
+    "v_wta_ensemble": Look("V-WTA ensemble", "#00405F", "h"),
+    "pbp": Look("PBP", "#8C8C8C", "v"),
+    "mc_dropout": Look("MC Dropout", "#6E6E6E", "d"),
+    "deep_ensembles": Look("Deep Ensembles", "#4D4D4D", "p"),
     "truth": Look("True law", "#000000", "", ":"),
     "zador": Look("WTA, theory", "#0072B2", "", ":"),
     "zador_hist": Look("Hist, theory", "#009E73", "", ":"),
@@ -55,6 +59,16 @@ TITLES = {
     "rotating_moons": "Rotating Moons",
     "changing_damier": "Changing Damier",
     "uniform_to_gaussians": "Uniform to Gaussians",
+    "boston": "Boston",
+    "concrete": "Concrete",
+    "energy": "Energy",
+    "kin8nm": "Kin8nm",
+    "naval": "Naval",
+    "power": "Power",
+    "protein": "Protein",
+    "wine": "Wine",
+    "yacht": "Yacht",
+    "year": "Year",
 }
 
 
