@@ -21,6 +21,7 @@ include: "workflow/rules/qualitative.smk"
 include: "workflow/rules/variants.smk"
 include: "workflow/rules/properties.smk"
 include: "workflow/rules/proofs.smk"
+include: "workflow/rules/uci_tables.smk"
 
 
 rule all:
@@ -29,3 +30,6 @@ rule all:
         rules.synthetic.input,
         rules.figures.input,
         rules.tables.input,
+        rules.uci.input,
+        rules.uci_tables.input,
+        rules.uci_figures.input,

@@ -60,6 +60,7 @@ check(
 )
 GPUS = int(config["device"] == "cuda")
 CACHE = os.path.expanduser(config["data"]["cache"])
+NOTES = f"{CACHE}/.absent"  # a note for each file that could not be had
 MIRROR = os.path.expanduser(
     config["data"]["mirror"] or os.environ.get("VWTA_MIRROR", "")
 )

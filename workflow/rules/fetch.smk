@@ -34,6 +34,7 @@ for name, entry in FILES["uci"].items():
                 file=unrecorded(entry["file"]),
                 cache=unrecorded(CACHE),
                 mirror=unrecorded(MIRROR),
+                note=unrecorded(f"{NOTES}/{name}"),
             script:
                 "../scripts/fetch_file.py"
 

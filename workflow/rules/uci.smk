@@ -13,10 +13,23 @@ def own_name(entry):
 OWN = {
     own_name(entry): entry for entry in UCI_STUDY["datasets"] if isinstance(entry, dict)
 }
-UCI_SETS = [
+ASKED = [
     own_name(entry) if isinstance(entry, dict) else entry
     for entry in UCI_STUDY["datasets"]
 ]
+ABSENT = [
+    name
+    for name in ASKED
+    if Path(NOTES, name).exists()
+    and not Path(CACHE, "uci", f"{name}.safetensors").exists()
+]
+UCI_SETS = [name for name in ASKED if name not in ABSENT]
+if ABSENT and workflow.is_main_process:
+    again = " ".join(f"{CACHE}/uci/{name}.safetensors" for name in ABSENT)
+    logger.warning(
+        f"The UCI study goes on without {', '.join(ABSENT)}, which could not be had: {NOTES} says "
+        f"why. To try again: snakemake {again}"
+    )
 
 
 def uci_table(dataset):

@@ -1,0 +1,114 @@
+# Tables and pictures of the UCI study.
+
+PRINTED = "config/reported/uci.csv"
+PRINTED_SIZES = "config/reported/uci_sizes.csv"
+# With one of the paper's sets all of them are listed, so that those that are not run say so.
+PAPERS = [name for name in FILES["uci"] if "package" not in FILES["uci"][name]["file"]]
+LISTED = [*PAPERS, *(name for name in ASKED if name not in PAPERS)]
+LISTED = LISTED if set(ASKED) & set(PAPERS) else ASKED
+UCI_TABLES = [
+    "uci_sizes",
+    "uci_protocols",
+    *(
+        f"uci_{table}_{protocol}"
+        for table in ("main", "nll", "rmse", "more")
+        for protocol in UCI_STUDY["protocols"]
+    ),
+]
+UCI_FIGURES = ["nll", "rmse", "search_v_wta", "search_k_wta", "search_tk_hist"]
+
+
+rule uci_tables:
+    input:
+        expand(
+            f"{RESULTS}/tables/{{table}}.{{suffix}}",
+            table=UCI_TABLES,
+            suffix=["csv", "md", "tex"],
+        ),
+
+
+rule uci_figures:
+    input:
+        expand(
+            f"{FIGURES}/uci_{{figure}}_{{protocol}}.{{suffix}}",
+            figure=UCI_FIGURES,
+            protocol=UCI_STUDY["protocols"],
+            suffix=["pdf", "png"],
+        ),
+
+
+rule measure_sizes_uci:
+    input:
+        [uci_table(name) for name in UCI_SETS],
+    output:
+        f"{UCI}/metrics/sizes.parquet",
+    log:
+        f"{LOGS}/measure_sizes_uci.log",
+    benchmark:
+        f"{BENCHMARKS}/measure_sizes_uci.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        splits={name: uci_splits(name) for name in UCI_SETS},
+        code=digest("measure_sizes_uci.py"),
+    script:
+        "../scripts/measure_sizes_uci.py"
+
+
+rule table_uci:
+    input:
+        metrics=f"{UCI}/metrics/evaluation.parquet",
+        sizes=f"{UCI}/metrics/sizes.parquet",
+        printed=PRINTED,
+        printed_sizes=PRINTED_SIZES,
+    output:
+        rules.uci_tables.input,
+    log:
+        f"{LOGS}/table_uci.log",
+    benchmark:
+        f"{BENCHMARKS}/table_uci.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        protocols=UCI_STUDY["protocols"],
+        datasets=LISTED,
+        code=digest("table_uci.py"),
+    script:
+        "../scripts/table_uci.py"
+
+
+rule figure_uci:
+    input:
+        metrics=f"{UCI}/metrics/evaluation.parquet",
+        searches=f"{UCI}/metrics/searches.parquet",
+        printed=PRINTED,
+    output:
+        pdf=expand(f"{FIGURES}/uci_{{figure}}_{{{{protocol}}}}.pdf", figure=UCI_FIGURES),
+        png=report(
+            expand(
+                f"{FIGURES}/uci_{{figure}}_{{{{protocol}}}}.png", figure=UCI_FIGURES
+            ),
+            caption="../report/uci.rst",
+            category="UCI study",
+            labels={"protocol": "{protocol}"},
+        ),
+    log:
+        f"{LOGS}/figure_uci/{{protocol}}.log",
+    benchmark:
+        f"{BENCHMARKS}/figure_uci/{{protocol}}.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        datasets=LISTED,
+        code=digest("figure_uci.py"),
+    script:
+        "../scripts/figure_uci.py"

@@ -1,0 +1,19 @@
+"""Draws the pictures of the UCI study under a protocol."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.figures.uci import bandwidth_search, comparison
+
+with job(snakemake):
+    protocol, datasets = snakemake.wildcards.protocol, snakemake.params.datasets
+    for paths in zip(snakemake.output.pdf, snakemake.output.png, strict=True):
+        files = [Path(path) for path in paths]
+        figure = files[0].stem.removeprefix("uci_").removesuffix(f"_{protocol}")
+        if figure.startswith("search_"):
+            method = figure.removeprefix("search_")
+            bandwidth_search(Path(snakemake.input.searches), files, protocol, method, datasets)
+        else:
+            metrics, printed = Path(snakemake.input.metrics), Path(snakemake.input.printed)
+            comparison(metrics, printed, files, protocol, datasets, metric=figure)

@@ -1,0 +1,14 @@
+"""Writes how large the sets of the UCI study are."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.studies.uci.sizes import sizes
+
+with job(snakemake):
+    sizes(
+        tables=dict(zip(snakemake.params.splits, map(Path, snakemake.input), strict=True)),
+        splits=snakemake.params.splits,
+        path=Path(snakemake.output[0]),
+    )

@@ -1,0 +1,21 @@
+"""Writes the tables of the UCI study."""
+
+from pathlib import Path
+
+import pandas as pd
+from job import job
+
+from vwta.storage import read_table
+from vwta.uci_tables import write_protocols, write_sizes, write_tables
+
+with job(snakemake):
+    metrics, sizes = (read_table(Path(snakemake.input[name])) for name in ("metrics", "sizes"))
+    printed, printed_sizes = (
+        pd.read_csv(snakemake.input[name]) for name in ("printed", "printed_sizes")
+    )
+    folder = Path(snakemake.output[0]).parent
+    protocols, datasets = snakemake.params.protocols, snakemake.params.datasets
+    write_sizes(sizes, printed_sizes, folder, datasets)
+    write_protocols(metrics, sizes, printed, folder, protocols, datasets)
+    for protocol in protocols:
+        write_tables(metrics, sizes, printed, folder, protocol, datasets)
