@@ -18,7 +18,7 @@ from vwta.losses import (
     winner_distance,
     wta,
 )
-from vwta.networks import Components, Hypotheses, bin_centres
+from vwta.networks import Components, Hypotheses, Shares, bin_centres
 
 
 def draw(batch: int, K: int, d: int) -> tuple[Hypotheses, torch.Tensor]:
@@ -44,6 +44,15 @@ def test_wta_is_the_printed_formula(reduction: str, K: int, d: int) -> None:
         total += distances[winner] + 0.7 * scores
     loss = wta(hypotheses, y, beta=0.7, score_reduction=reduction)
     assert loss.item() == pytest.approx(total / 6)
+
+
+def test_shares_have_the_cross_entropy_of_their_softmax() -> None:
+    hypotheses, y = draw(6, 5, 2)
+    winner = torch.cdist(y[:, None], hypotheses.points)[:, 0].argmin(-1)
+    expected = torch.nn.functional.cross_entropy(hypotheses.logits, winner)
+    assert scoring(hypotheses, y, "softmax").item() == pytest.approx(expected.item())
+    chosen = Shares(*hypotheses).masses.gather(1, winner[:, None])
+    assert -chosen.log().mean().item() == pytest.approx(expected.item())
 
 
 def test_only_the_winner_moves() -> None:

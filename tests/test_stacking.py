@@ -25,6 +25,10 @@ MAKERS: dict[str, tuple[Callable[[], nn.Module], Any]] = {
         partial(losses.scoring, score_reduction="sum"),
     ),
     "mdn": (lambda: MixtureNetwork(3, 1, 5, [20, 20], bounded=False), losses.mixture),
+    "shares": (
+        lambda: WTANetwork(3, 1, 5, [20], bounded=False, scores="softmax"),
+        partial(losses.wta, beta=0.1, score_reduction="softmax"),
+    ),
 }
 
 

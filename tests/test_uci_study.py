@@ -38,6 +38,8 @@ PAPER = Settings(
     beta=1.0,
     score_reduction="sum",
     mixture_loss="exact",
+    kept="lowest loss",
+    retrained=False,
     bins={"low": -1.0, "high": 1.0},
 )
 SEARCH: dict[str, Any] = {
@@ -146,8 +148,8 @@ def test_networks_are_those_of_one_stack(data: Path, trained: dict[str, list[Pat
         Rows(*(part[2:].float() for part in rows)) for rows in (parts.train, parts.validation)
     )
     alone = fit_stacked([network], loss, {"loss": loss}, one, held_out, Plan(**PAPER.plan), [seed])
-    assert metadata["kept"][1] == alone.epochs["loss"].item()
-    for name, value in below("1.", tensors).items():
+    assert metadata["lowest"][1] == alone.epochs["loss"].item()
+    for name, value in below("validated.1.", tensors).items():
         assert torch.allclose(value, alone.weights["loss"][name][0], atol=1e-4)
     assert torch.allclose(tensors["curve.1"], alone.curves["loss"][:, 0], atol=1e-4)
 
@@ -260,7 +262,7 @@ def test_metrics_are_in_the_targets_own_units(
     centre, spread = x[kept].mean(0), x[kept].std(0)
     spread[1] = 1.0
     network = build(**metadata["network"])
-    network.load_state_dict(below("0.", tensors))
+    network.load_state_dict(below("validated.0.", tensors))
     with torch.no_grad():
         atoms = network.double()(torch.from_numpy((x[left] - centre) / spread))
     scale, mean = y[kept].std(), y[kept].mean()

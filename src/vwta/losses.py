@@ -23,7 +23,7 @@ from torch.nn.functional import softplus
 
 from .networks import Components, Hypotheses
 
-Reduction = Literal["sum", "mean"]
+Reduction = Literal["sum", "mean", "softmax"]
 Sharing = Callable[[Tensor], Tensor]
 """Shares `(*, K)` of the hypotheses in a target, given their squared distances to it `(*, K)`."""
 
@@ -121,7 +121,8 @@ def scoring(hypotheses: Hypotheses, y: Tensor, score_reduction: Reduction) -> Te
         hypotheses: points `(*, K, d)` and logits `(*, K)`.
         y: targets, with shape `(*, d)`.
         score_reduction: whether the cross-entropies are summed over k, as the paper prints it, or
-            averaged, as its published code does.
+            averaged, as its published code does; `softmax` is for scores that are one
+            (:class:`vwta.networks.Shares`): their loss is :math:`-\log \gamma_{k^\star}` alone.
     """
     winner = _nearest(hypotheses.points, y)
     return _cross_entropy(hypotheses.logits, winner, score_reduction).mean()
@@ -186,5 +187,7 @@ def _cross_entropy(logits: Tensor, winner: Tensor, reduction: Reduction) -> Tens
 
     BCE(t, sigmoid(s)) = softplus(s) - t s, and t is 1 for the winner alone.
     """
+    if reduction == "softmax":
+        return -logits.log_softmax(-1).gather(-1, winner.unsqueeze(-1)).squeeze(-1)
     total = softplus(logits).sum(-1) - logits.gather(-1, winner.unsqueeze(-1)).squeeze(-1)
     return total / logits.shape[-1] if reduction == "mean" else total

@@ -13,6 +13,7 @@ __all__ = [
     "HistogramNetwork",
     "Hypotheses",
     "MixtureNetwork",
+    "Shares",
     "WTANetwork",
     "bin_centres",
     "build",
@@ -21,7 +22,7 @@ __all__ = [
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -43,6 +44,15 @@ class Hypotheses(NamedTuple):
     def masses(self) -> Tensor:
         r"""Scores normalised by their sum, :math:`\gamma_k / \sum_l \gamma_l`, shape `(*, K)`."""
         return logsigmoid(self.logits).softmax(-1)
+
+
+class Shares(Hypotheses):
+    r"""Hypotheses whose scores compete, :math:`\gamma = \mathrm{softmax}(\text{logits})`."""
+
+    @property
+    def masses(self) -> Tensor:
+        """The scores, with shape `(*, K)`."""
+        return self.logits.softmax(-1)
 
 
 class Components(NamedTuple):
@@ -69,6 +79,10 @@ class Components(NamedTuple):
         return (self.log_variances / 2).exp()
 
 
+Link = Literal["sigmoid", "softmax"]
+ATOMS: dict[Link, type[Hypotheses]] = {"sigmoid": Hypotheses, "softmax": Shares}
+
+
 class MLP(nn.Sequential):
     """Fully connected trunk with a ReLU after each layer.
 
@@ -87,7 +101,7 @@ class MLP(nn.Sequential):
 class WTANetwork(nn.Module):
     r"""K hypotheses and their scores, :math:`x \mapsto (z_k, s_k)_k`, from one trunk.
 
-    One matrix holds all heads. Scores are :math:`\gamma_k = \mathrm{sigmoid}(s_k)`.
+    One matrix holds all heads. Scores are :math:`\gamma_k = \mathrm{sigmoid}(s_k)`, or a softmax.
 
     Arguments:
         inputs: number of inputs.
@@ -95,6 +109,7 @@ class WTANetwork(nn.Module):
         hypotheses: their number K.
         widths: widths of the trunk's layers.
         bounded: whether hypotheses pass through a tanh, which keeps them in (-1, 1).
+        scores: `sigmoid` or `softmax`.
 
     Example:
         >>> network = WTANetwork(inputs=1, outputs=2, hypotheses=9, widths=[256, 256], bounded=True)
@@ -104,9 +119,16 @@ class WTANetwork(nn.Module):
     """
 
     def __init__(
-        self, inputs: int, outputs: int, hypotheses: int, widths: Sequence[int], bounded: bool
+        self,
+        inputs: int,
+        outputs: int,
+        hypotheses: int,
+        widths: Sequence[int],
+        bounded: bool,
+        scores: Link = "sigmoid",
     ) -> None:
         super().__init__()
+        self.atoms = ATOMS[scores]
         self.sizes = [hypotheses * outputs, hypotheses]
         self.outputs = outputs
         self.bounded = bounded
@@ -115,7 +137,7 @@ class WTANetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Hypotheses:
         points, logits = torch.split(self.heads(self.trunk(x)), self.sizes, -1)
-        return Hypotheses(_points(points, self.outputs, self.bounded), logits)
+        return self.atoms(_points(points, self.outputs, self.bounded), logits)
 
 
 class HistogramNetwork(nn.Module):
@@ -129,6 +151,7 @@ class HistogramNetwork(nn.Module):
         grid: number of bins along each axis, see :func:`bin_centres`.
         low: lowest corner of the domain.
         high: highest corner.
+        scores: `sigmoid` or `softmax`.
 
     Example:
         >>> box = {"low": [-1.0, -1.0], "high": [1.0, 1.0]}
@@ -145,8 +168,10 @@ class HistogramNetwork(nn.Module):
         grid: Sequence[int],
         low: Sequence[float],
         high: Sequence[float],
+        scores: Link = "sigmoid",
     ) -> None:
         super().__init__()
+        self.atoms = ATOMS[scores]
         # No buffer: it would be rounded with the weights, and the grid alone says what it is.
         self.centres = bin_centres(grid, low, high)
         self.trunk = MLP(inputs, widths)
@@ -154,7 +179,7 @@ class HistogramNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Hypotheses:
         logits = self.heads(self.trunk(x))
-        return Hypotheses(self.centres.to(logits).expand(*logits.shape, -1), logits)
+        return self.atoms(self.centres.to(logits).expand(*logits.shape, -1), logits)
 
 
 class MixtureNetwork(nn.Module):

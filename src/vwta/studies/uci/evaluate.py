@@ -123,19 +123,19 @@ def _measure(
     settings: Settings,
 ) -> Iterator[dict[str, Any]]:
     """Rows of metrics, and of the searches, of all methods of the networks of a split."""
-    networks = _load(stored, metadata)
+    validated, final = (_load(stored, metadata, metadata["stages"][at]) for at in (0, -1))
     kind = metadata["network"]["kind"]
     deviation = parts.scale[split].item()
     validation, test = ((rows.x[split], rows.y[split]) for rows in (parts.validation, parts.test))
-    for method, chosen in _methods(kind, networks).items():
-        space = _space(parts, split, chosen, settings.domain)
-        law = _law(method, chosen, space, test[0])
+    for method, restarts in _methods(kind, len(final)).items():
+        tuned, tested = validated[:restarts], final[:restarts]
+        space = _space(parts, split, [*tuned, *tested], settings.domain)
+        law = _law(method, tested, space, test[0])
         h = None
         if kind != "mdn":
             search = Search(**settings.search)
-            found = find(
-                _law(method, chosen, space, validation[0]), validation[1], search, deviation
-            )
+            held_out = _law(method, tuned, space, validation[0])
+            found = find(held_out, validation[1], search, deviation)
             h, law = found.h, law.with_bandwidth(found.h)
             for at, value in found.tried:
                 yield {
@@ -145,12 +145,12 @@ def _measure(
                     "chosen": at == found.h,
                     "border": found.border,
                 }
-        mean = _mean_of_atoms(chosen, test[0])
+        mean = _mean_of_atoms(tested, test[0])
         for row in _rows(law, mean, test[1], deviation, step, settings.level):
             yield {"method": method, "h": h, "tuned": h is not None, "n": len(test[1]), **row}
-    for method in ("mdn",) if kind == "mdn" else ():
+    if kind == "mdn":
         diverged = sum(epoch > 0 for epoch in metadata["diverged"])
-        yield {"method": method, "metric": "diverged", "value": diverged, "n": len(networks)}
+        yield {"method": "mdn", "metric": "diverged", "value": diverged, "n": len(validated)}
 
 
 def _rows(
@@ -169,22 +169,22 @@ def _rows(
         yield {"metric": "nll_dequantised", "value": nll(smooth) + shift}
 
 
-def _load(stored: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> list[nn.Module]:
+def _load(stored: Mapping[str, Tensor], metadata: Mapping[str, Any], stage: str) -> list[nn.Module]:
+    """The networks of all restarts, as a stage of the training left them."""
     networks = []
-    for restart in range(len(metadata["kept"])):
+    for restart in range(metadata["restarts"]):
         network = build(**metadata["network"])
-        network.load_state_dict(below(f"{restart}.", dict(stored)))
+        network.load_state_dict(below(f"{stage}.{restart}.", stored))
         networks.append(network.double().eval())
     return networks
 
 
-def _methods(kind: str, networks: list[nn.Module]) -> dict[str, list[nn.Module]]:
-    """The networks that each method of a kind of network takes: one, or all restarts."""
-    first = networks[:1]
+def _methods(kind: str, restarts: int) -> dict[str, int]:
+    """How many restarts each method of a kind of network takes: the first, or all."""
     if kind != "wta":
-        return {"tk_hist" if kind == "hist" else "mdn": first}
-    methods = {"v_wta": first, "k_wta": first}
-    return methods if len(networks) == 1 else {**methods, "v_wta_ensemble": networks}
+        return {"tk_hist" if kind == "hist" else "mdn": 1}
+    methods = {"v_wta": 1, "k_wta": 1}
+    return methods if restarts == 1 else {**methods, "v_wta_ensemble": restarts}
 
 
 def _law(method: str, networks: Sequence[nn.Module], space: Box, x: Tensor) -> Law:

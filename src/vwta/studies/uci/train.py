@@ -40,8 +40,11 @@ class Settings:
         seed: seed of the choice of validation rows and of the networks.
         held_out: part of the training rows to validate on; None to validate on the test rows.
         beta: weight of the scores in the WTA loss.
-        score_reduction: how the loss of the scores goes over k.
+        score_reduction: how the loss of the scores goes over k; with `softmax` they are one.
         mixture_loss: the negative log-likelihood, or the published one with a wrong normaliser.
+        kept: the weights with the lowest validation loss, or those after the last epoch.
+        retrained: whether networks are trained anew on all training rows, for as many epochs, to be
+            tested in place of those that were validated.
         bins: `low` and `high` of the histogram's K bins.
     """
 
@@ -51,8 +54,10 @@ class Settings:
     seed: int
     held_out: float | None
     beta: float
-    score_reduction: Literal["sum", "mean"]
+    score_reduction: Literal["sum", "mean", "softmax"]
     mixture_loss: Literal["exact", "published"]
+    kept: Literal["lowest loss", "last"]
+    retrained: bool
     bins: dict[str, float]
 
 
@@ -69,8 +74,9 @@ def train(
 ) -> None:
     """Trains the networks of all splits as one tensor program, a restart after the other.
 
-    The output of a split holds for each restart r the weights `r.*` kept by the lowest validation
-    loss and the curve `curve.r` of that loss.
+    The output of a split holds for each restart r the kept weights `validated.r.*`, the curve
+    `curve.r` of the validation loss and, if networks are trained anew on all training rows, their
+    weights `final.r.*`.
 
     Arguments:
         dataset: name of the set.
@@ -89,25 +95,31 @@ def train(
     folder = unfinished / key(**facts, settings=asdict(settings), device=where.type)
     splits = official_splits(dataset, len(tensors["target"]), len(outputs))
     parts = divide(tensors["inputs"], tensors["target"], splits, settings.held_out, settings.seed)
-    training, held_out = (_on(rows, where) for rows in (parts.train, parts.validation))
+    held_out = _on(parts.validation, where)
     specification = _specification(model, tensors["inputs"].shape[1], K, settings)
-    fits = []
-    for restart in range(settings.restarts):
-        logger.info("%s, %s, restart %d on %s", dataset, model, restart, where)
+    loss = _loss(model, settings)
+
+    def fit(stage: str, rows: Rows, restart: int) -> StackedFit:
+        logger.info("%s, %s, %s, restart %d, on %s", dataset, model, stage, restart, where)
         seeds = [stream(settings.seed, "network", split, restart) for split in outputs]
-        loss = _loss(model, settings)
-        fits.append(
-            fit_stacked(
-                [_initialise(specification, seed) for seed in seeds],
-                loss,
-                {"loss": loss},
-                training,
-                held_out,
-                Plan(**settings.plan),
-                seeds,
-                folder / f"restart{restart}.checkpoint",
-            )
+        return fit_stacked(
+            [_initialise(specification, seed) for seed in seeds],
+            loss,
+            {"loss": loss},
+            rows,
+            held_out,
+            Plan(**settings.plan),
+            seeds,
+            folder / f"{stage}{restart}.checkpoint",
         )
+
+    stages = {"validated": _on(parts.train, where)}
+    if settings.retrained:
+        stages["final"] = _on(parts.whole, where)
+    fits = {
+        stage: [fit(stage, rows, restart) for restart in range(settings.restarts)]
+        for stage, rows in stages.items()
+    }
 
     def make(split: int, path: Path) -> None:
         record = provenance(
@@ -116,37 +128,45 @@ def train(
             seed=settings.seed,
             device=where.type,
             stack=len(outputs),
-            seconds=sum(done.seconds for done in fits),
+            seconds=sum(done.seconds for stage in fits.values() for done in stage),
             settings=asdict(settings),
         )
-        tensors, kept = _of_split(fits, split)
+        tensors, kept = _of_split(fits, split, settings.kept)
         write_tensors(path, tensors, {"network": specification, **kept, "provenance": record})
 
     in_pieces(outputs, make, folder)
 
 
-def _of_split(fits: Sequence[StackedFit], place: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Weights and curves of one network of each stack, and the epochs they were kept at."""
+def _of_split(
+    fits: Mapping[str, Sequence[StackedFit]], place: int, kept: str
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Weights and curves of one network of each stack, and what else is to be known of them."""
     tensors: dict[str, Tensor] = {}
-    for restart, done in enumerate(fits):
-        weights = unstack(done.weights["loss"], place)
-        tensors |= {f"{restart}.{name}": value for name, value in weights.items()}
+    for stage, stacks in fits.items():
+        for restart, done in enumerate(stacks):
+            weights = unstack(done.last if kept == "last" else done.weights["loss"], place)
+            tensors |= {f"{stage}.{restart}.{name}": value for name, value in weights.items()}
+    validated = fits["validated"]
+    for restart, done in enumerate(validated):
         tensors[f"curve.{restart}"] = done.curves["loss"][:, place]
     return tensors, {
-        "kept": [int(done.epochs["loss"][place]) for done in fits],
-        "diverged": [int(done.diverged[place]) for done in fits],
+        "stages": list(fits),
+        "restarts": len(validated),
+        "lowest": [int(done.epochs["loss"][place]) for done in validated],
+        "diverged": [int(done.diverged[place]) for done in validated],
     }
 
 
 def _specification(model: str, inputs: int, K: int, settings: Settings) -> dict[str, Any]:
     """How to build a model's network."""
     trunk = {"kind": model, "inputs": inputs, "widths": settings.widths}
+    scores = {"scores": "softmax" if settings.score_reduction == "softmax" else "sigmoid"}
     match model:
         case "wta":
-            return {**trunk, "outputs": 1, "bounded": False, "hypotheses": K}
+            return {**trunk, **scores, "outputs": 1, "bounded": False, "hypotheses": K}
         case "hist":
             low, high = settings.bins["low"], settings.bins["high"]
-            return {**trunk, "grid": [K], "low": [low], "high": [high]}
+            return {**trunk, **scores, "grid": [K], "low": [low], "high": [high]}
         case "mdn":
             return {**trunk, "outputs": 1, "bounded": False, "components": K}
     raise ValueError(f"unknown model {model!r}: expected wta, hist or mdn")
