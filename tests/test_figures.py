@@ -129,8 +129,9 @@ def test_every_kind_of_network_has_a_column() -> None:
 
 def test_missing_panels_are_named(tmp_path: Path) -> None:
     """An empty panel would look like a result."""
-    facts = {"protocol": "paper", "dataset": "single_gaussian", "K": 9, "h": 0.1, "value": 0.5}
-    write_table(tmp_path / "metrics", tidy([{"metric": "nll", "n": 1, **facts}]), {})
+    facts = {"protocol": "paper", "dataset": "single_gaussian", "method": "v_wta", "K": 9}
+    rows = [{"metric": "nll", "n": 1, "h": h, "value": h} for h in (0.1, 0.2)]
+    write_table(tmp_path / "metrics", tidy(rows, **facts), {})
     curve = {**facts, "model": "wta", "epoch": [1], "training": 0.5, "loss": 0.5}
     write_table(tmp_path / "curves", pd.DataFrame({**curve, "kept_by_loss": True}), {})
     both = ["single_gaussian", "rotating_moons"]
