@@ -1,6 +1,7 @@
 # No activation needed: every target first makes `.venv` ready, which is quick when it is.
 PYTHON ?= python3
 TIER ?= quick
+STUDY ?= all
 ARGS ?=
 
 # The tiers that have a config; `full` is the workflow's own.
@@ -19,7 +20,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 	@echo
 	@echo "TIER=$(TIER)  one of: $(TIERS)"
-	@echo "ARGS=$(ARGS)  more arguments for snakemake (reproduce, plan) or pytest (test)"
+	@echo "STUDY=$(STUDY)  what to publish: synthetic, uci, or all that have results"
+	@echo "ARGS=$(ARGS)  more arguments for snakemake (reproduce, plan, publish) or pytest (test)"
 
 reproduce: tier setup ## run the pipeline at TIER, and say where its results are
 	@$(IN_VENV) snakemake $(ARGS) $$(test -t 2 && echo --logger rich) $(CONFIG); status=$$?; \
@@ -32,8 +34,8 @@ plan: tier setup ## say how many jobs, hours, megabytes are left at TIER
 record: tier setup ## keep what the finished jobs of TIER cost, for `make plan`
 	@$(IN_VENV) python workflow/plan.py $(TIER) --record $(ARGS) $(CONFIG)
 
-publish: tier setup ## copy metrics, figures and provenance of TIER to docs/results
-	@$(IN_VENV) python workflow/publish.py $(TIER) synthetic
+publish: tier setup ## merge metrics of STUDY at TIER into docs/results, draw its figures anew
+	@$(IN_VENV) python workflow/publish.py $(TIER) $(STUDY) $(ARGS) $(CONFIG)
 
 step = echo "== $(1)" && $(IN_VENV) $(1)
 test: setup ## lint, check formats and types, run all tests

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from matplotlib.axes import Axes
@@ -11,10 +12,13 @@ from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.figure import Figure
 
 from vwta.figures import qualitative as pictures
+from vwta.figures.curves import training_curves
 from vwta.figures.qualitative import MODELS, SCORES, dirac_limits, qualitative
+from vwta.figures.synthetic import nll_against_h
+from vwta.metrics import tidy
 from vwta.networks import NETWORKS, build
 from vwta.spaces import Box
-from vwta.storage import read_tensors, write_tensors
+from vwta.storage import read_tensors, write_table, write_tensors
 from vwta.studies.synthetic.predict import predict
 
 SQUARE = Box([-1.0, -1.0], [1.0, 1.0])
@@ -121,3 +125,18 @@ def test_missing_input_is_named(tmp_path: Path) -> None:
 
 def test_every_kind_of_network_has_a_column() -> None:
     assert MODELS.keys() == NETWORKS.keys()
+
+
+def test_missing_panels_are_named(tmp_path: Path) -> None:
+    """An empty panel would look like a result."""
+    facts = {"protocol": "paper", "dataset": "single_gaussian", "method": "v_wta", "K": 9}
+    rows = [{"metric": "nll", "n": 1, "h": h, "value": h} for h in (0.1, 0.2)]
+    write_table(tmp_path / "metrics", tidy(rows, **facts), {})
+    curve = {**facts, "model": "wta", "epoch": [1], "training": 0.5, "loss": 0.5}
+    write_table(tmp_path / "curves", pd.DataFrame({**curve, "kept_by_loss": True}), {})
+    both = ["single_gaussian", "rotating_moons"]
+    with pytest.raises(ValueError, match="no NLL of paper on rotating_moons at K=9"):
+        nll_against_h(tmp_path / "metrics", [], "paper", both, 9)
+    with pytest.raises(ValueError, match="no curve of paper, wta on rotating_moons at K=9"):
+        training_curves(tmp_path / "curves", [], "paper", both, ["wta"], 9)
+    plt.close("all")

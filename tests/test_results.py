@@ -5,8 +5,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from vwta.collection import read_parts
 from vwta.metrics import COLUMNS
-from vwta.storage import read_metadata, read_table
+from vwta.storage import read_table
 
 PLACE = Path(__file__).resolve().parents[1] / "docs/results/synthetic"
 KEYS = ["protocol", "dataset"]
@@ -59,8 +60,12 @@ def test_emd_is_above_that_of_two_samples() -> None:
     assert (both["value"] > 0.99 * both["value_truth"]).all()
 
 
-def test_numbers_can_be_traced() -> None:
-    read("evaluation")
-    for part in read_metadata(PLACE / "evaluation.parquet")["parts"].values():
-        for record in (part["provenance"], *part["provenance"]["trainings"]):
-            assert len(record["revision"]) == 40, record["revision"]
+@pytest.mark.parametrize("name", ["evaluation", "emd", "theory", "properties", "curves"])
+def test_numbers_can_be_traced(name: str) -> None:
+    """Each row has a part, which says what revision measured it and what networks it took."""
+    if not (PLACE / f"{name}.parquet").exists():
+        pytest.skip(f"docs/results/synthetic has no {name}.parquet yet")
+    for _, facts in read_parts(PLACE / f"{name}.parquet").values():
+        record = facts["provenance"]
+        for one in (record, *record.get("trainings", ()), record.get("training", record)):
+            assert len(one["revision"]) == 40, one["revision"]

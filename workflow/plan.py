@@ -40,6 +40,8 @@ class Job(NamedTuple):
     work: float = 0
     gpu: float = 0
     download_mb: float = 0
+    input: tuple[str, ...] = ()
+    log: tuple[str, ...] = ()
 
 
 def dry_run(arguments: list[str]) -> list[Job]:
@@ -78,7 +80,9 @@ def read_job(event: dict) -> Job:
     rule = re.sub(
         r"_\d+$", "", event["rule_name"]
     )  # the chunks of a rule are rules train_0, train_1
-    return Job(rule, tuple(event["output"]), event["benchmark"], event["threads"], **numbers)
+    files = {name: tuple(event[name]) for name in ("input", "log")}
+    output = tuple(event["output"])
+    return Job(rule, output, event["benchmark"], event["threads"], **numbers, **files)
 
 
 def measure(jobs: Iterable[Job], tier: str) -> pd.DataFrame:

@@ -1,50 +1,135 @@
 """Put the small outcome of a study below docs/results: metrics, figures, where they come from.
 
-Usage: python workflow/publish.py TIER STUDY
+Usage: python workflow/publish.py TIER STUDY [SNAKEMAKE ARGUMENT ...]
 
-Copies what is finished of results/TIER: the study's metrics/*.parquet, the figures as PNG, and
-writes provenance.json: revisions, packages, processors, hashes of the data, and what the jobs cost.
-No weights, no data.
+STUDY is a folder of results/TIER, or `all` for those that have metrics. A study may be run in
+pieces, say a seed on each machine: the metrics of this run are merged into those that are published
+already, row by row (see `vwta.collection.merge`). What is drawn from metrics alone is drawn anew
+from the merged ones, by the rules of the workflow; other figures are copied if this run has made
+them. provenance.json tells revisions, packages, processors, hashes of the data and CPU hours of all
+that is published. No weights, no data.
+
+Nothing is changed before all is ready, and each file is replaced as a whole.
 """
 
 import json
 import re
 import shutil
+import subprocess
 import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from safetensors import safe_open
+from plan import Job, dry_run
 
-from vwta.storage import read_metadata
+from vwta.collection import merge
+from vwta.storage import atomic, read_metadata
+
+PLACE = Path("docs", "results")
+SUFFIXES = (".png", ".csv", ".md")  # of figures and tables for readers
 
 
-def main(tier: str, study: str) -> None:
-    """Copy the outcome of a study at a tier, and say what was copied."""
-    results, place = Path("results", tier), Path("docs", "results", study)
-    tables = sorted(Path(results, study, "metrics").glob("*.parquet"))
-    if not tables:
-        sys.exit(
-            f"{results / study / 'metrics'} has no tables. Remedy: make reproduce TIER={tier}, "
-            f"or snakemake {study}"
-        )
-    pictures = sorted(Path(results, "figures").glob("*.png"))
-    (place / "figures").mkdir(parents=True, exist_ok=True)
-    for file in tables:
-        shutil.copy(file, place / file.name)
-    for file in pictures:
-        shutil.copy(file, place / "figures" / file.name)
-    record = {"tier": tier, **facts(tables), "cost": cost(results / study)}
-    text = json.dumps(record, indent=1, sort_keys=True)
-    (place / "provenance.json").write_text(text + "\n", encoding="utf-8")
-    print(f"{place}: {len(tables)} tables, {len(pictures)} figures, provenance.json")
+def main(tier: str, study: str, arguments: list[str]) -> None:
+    """Publish a study, or all that have metrics."""
+    results = Path("results", tier)
+    chosen = "*" if study == "all" else study
+    studies = sorted({path.parts[2] for path in results.glob(f"{chosen}/metrics/*.parquet")})
+    if not studies:
+        sys.exit(f"{results}/{chosen}/metrics has no tables. Remedy: make reproduce TIER={tier}")
+    check_tier(tier, studies)
+    jobs = dry_run(["--forceall", *arguments])
+    for name in studies:
+        with tempfile.TemporaryDirectory() as folder:
+            publish(results, name, Path(folder), jobs, arguments)
+
+
+def check_tier(tier: str, studies: list[str]) -> None:
+    """Stop if what is published comes from another tier: numbers of two would be mixed."""
+    for study in studies:
+        path = PLACE / study / "provenance.json"
+        there = json.loads(path.read_text(encoding="utf-8"))["tier"] if path.exists() else tier
+        if there != tier:
+            sys.exit(
+                f"{path.parent} has the tier {there}, not {tier}. "
+                f"Remedy: make publish TIER={there}, or delete it first"
+            )
+
+
+def publish(results: Path, study: str, stage: Path, jobs: list[Job], arguments: list[str]) -> None:
+    """Prepare all files of a study in a folder, then put them in their places."""
+    place, metrics = PLACE / study, results / study / "metrics"
+    for file in sorted(place.glob("*.parquet")):
+        shutil.copy(file, folder_of(stage / metrics / file.name))
+    for file in sorted(metrics.glob("*.parquet")):
+        merge(place / file.name, file, folder_of(stage / metrics / file.name))
+    tables = sorted((stage / metrics).glob("*.parquet"))
+    drawn = [job for job in jobs if {Path(file).parent for file in job.input} == {metrics}]
+    missing = draw(drawn, stage, arguments)
+    files = {place / file.name: file for file in tables}
+    for job in jobs:
+        for file in map(Path, job.output):
+            source = stage / file if job in drawn else file
+            if study_of(file, results) == study and source.exists():
+                files[place / file.relative_to(results)] = source
+    old = sorted(name for name in missing if any(place.glob(f"*/{name}.*")))
+    record = {"tier": results.name, "outdated": old, **facts(tables), "cost": cost(tables)}
+    files[place / "provenance.json"] = stage / "provenance.json"
+    text = json.dumps(record, indent=1, sort_keys=True) + "\n"
+    (stage / "provenance.json").write_text(text, encoding="utf-8")
+    for target, source in files.items():
+        with atomic(target) as temporary:
+            shutil.copyfile(source, temporary)
+    print(f"{place}: {len(files)} files")
+    for name, why in missing.items():
+        print(f"  {name} could not be drawn{', the old one stays' * (name in old)}: {why}")
+
+
+def folder_of(path: Path) -> Path:
+    """The path, after its folder was made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def study_of(file: Path, results: Path) -> str | None:
+    """The study for whose readers a file is, None if it is not for them."""
+    if file.parent.parent != results or file.suffix not in SUFFIXES:
+        return None
+    return "uci" if file.name.startswith("uci_") else "synthetic"
+
+
+def draw(jobs: list[Job], stage: Path, arguments: list[str]) -> dict[str, str]:
+    """Run jobs in a folder that has nothing but metrics; what could not be drawn, and why."""
+    missing = {}
+    ready = []
+    for job in jobs:
+        lacking = [Path(file).name for file in job.input if not (stage / file).exists()]
+        if lacking:
+            missing[Path(job.output[0]).stem] = f"there is no {', '.join(lacking)}"
+        else:
+            ready.append(job)
+    if not ready:
+        return missing
+    (stage / "config").symlink_to(Path("config").resolve())
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(Path("Snakefile").resolve())]
+    command += ["--directory", str(stage), "--keep-going", *arguments]
+    command += ["--allowed-rules", *{job.rule for job in ready}]
+    command += ["--", *(job.output[0] for job in ready)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    for job in ready:
+        log = stage / job.log[0]
+        if not log.exists():
+            sys.exit(f"nothing was published, as Snakemake failed:\n{done.stderr}")
+        if not (stage / job.output[0]).exists():
+            missing[Path(job.output[0]).stem] = log.read_text().strip().rpartition("\n")[-1]
+    return missing
 
 
 def facts(tables: list[Path]) -> dict[str, list]:
     """What all records in the tables' metadata say of how they came about, each value once."""
     found = defaultdict(set)
-    for record in records([read_metadata(table) for table in tables]):
+    for _, record in records(tables):
         for name in ("revision", "python", "processor", "accelerator", "data"):
             found[name].add(record.get(name))
         packages = record.get("packages", {})
@@ -52,48 +137,50 @@ def facts(tables: list[Path]) -> dict[str, list]:
     return {name: sorted(filter(None, values)) for name, values in found.items()}
 
 
-def records(value: object) -> Iterator[dict]:
-    """All records of provenance within a value, at any depth."""
-    if isinstance(value, dict):
-        if "revision" in value:
-            yield value
-        for inner in value.values():
-            yield from records(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from records(inner)
+def cost(tables: list[Path]) -> dict[str, dict[str, float]]:
+    """Jobs of each kind behind the tables, and their CPU hours by their own records, each once.
 
-
-def cost(folder: Path) -> dict[str, dict[str, float]]:
-    """Files of each kind and the CPU hours of the jobs that made them, by their own records.
-
-    Kinds are the files' names without their numbers. A job that makes several files says in each
-    how long it had taken so far; files without a record of it are counted as `unknown`.
+    A job that makes several files says in each how long it had taken so far; records that do not
+    tell are counted as `unknown`.
     """
-    found: dict[str, list[float | None]] = defaultdict(list)
-    for file in sorted(folder.rglob("*")):
-        if file.suffix in (".parquet", ".safetensors") and file.parent.name != "metrics":
-            read = read_metadata if file.suffix == ".parquet" else read_tensors_metadata
-            kind = f"{file.parent.parent.name} " if file.stem.startswith("seed") else ""
-            kind += re.sub(r"_?seed\d+", "", file.stem) or "network"
-            found[kind].append(read(file).get("provenance", {}).get("cpu_seconds"))
+    found: dict[str, dict[str, float | None]] = defaultdict(dict)
+    for kind, record in records(tables):
+        found[kind][json.dumps(record, sort_keys=True)] = record.get("cpu_seconds")
     return {
         kind: {
             "files": len(values),
-            "cpu_hours": round(sum(filter(None, values)) / 3600, 3),
-            "unknown": values.count(None),
+            "cpu_hours": round(sum(filter(None, values.values())) / 3600, 3),
+            "unknown": list(values.values()).count(None),
         }
         for kind, values in sorted(found.items())
     }
 
 
-def read_tensors_metadata(path: Path) -> dict:
-    """Metadata of a file of tensors, without the tensors."""
-    with safe_open(path, framework="np") as file:
-        return {name: json.loads(value) for name, value in (file.metadata() or {}).items()}
+def records(tables: list[Path]) -> Iterator[tuple[str, dict]]:
+    """All records of provenance in the tables' metadata, at any depth, with their kinds.
+
+    The kind is the name of the part's file without its numbers, or the model of a training.
+    """
+
+    def within(value: object, kind: str) -> Iterator[tuple[str, dict]]:
+        if isinstance(value, dict):
+            if "model" in value and "settings" in value:
+                kind = f"{value['model']} network"
+            if "revision" in value:
+                yield kind, value
+            value = list(value.values())
+        if isinstance(value, list):
+            for inner in value:
+                yield from within(inner, kind)
+
+    for table in tables:
+        for name, part in read_metadata(table)["parts"].items():
+            yield from within(
+                part, re.sub(r"_?(seed|split)\d+", "", Path(name.rpartition(" ")[0]).stem)
+            )
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
-    main(*sys.argv[1:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

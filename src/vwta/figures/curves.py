@@ -52,6 +52,8 @@ def training_curves(
         for line, model in zip(axes, models, strict=True):
             for axis, dataset in zip(line, datasets, strict=True):
                 rows = table[(table["model"] == model) & (table["dataset"] == dataset)]
+                if rows.empty:
+                    raise ValueError(f"no curve of {protocol}, {model} on {dataset} at K={K}")
                 _panel(axis, rows, METHODS[model].color)
             line[0].set_ylabel(f"{METHODS[model].label} loss, $K = {K}$")
         for axis, dataset in zip(axes[0], datasets, strict=True):

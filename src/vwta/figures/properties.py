@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["cells", "point_density", "weak_convergence"]
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def weak_convergence(
         protocols: protocols, from top to bottom.
         datasets: problems, from left to right.
     """
-    table = _means(metrics, protocols)
+    table = _means(metrics, protocols, datasets)
     table = table[table["metric"].isin(["set_error", "set_error_floor"])]
 
     def panel(axis: Axes, protocol: str, dataset: str) -> None:
@@ -94,7 +95,7 @@ def cells(
 
     Arguments as of :func:`weak_convergence`.
     """
-    table = _means(metrics, protocols)
+    table = _means(metrics, protocols, datasets)
     with style():
         size = (0.62 * COLUMN * len(PANELS), 0.6 * COLUMN * len(protocols) + 0.4)
         figure, axes = plt.subplots(
@@ -128,7 +129,7 @@ def point_density(
 
     Arguments as of :func:`weak_convergence`.
     """
-    table = _means(metrics, protocols)
+    table = _means(metrics, protocols, datasets)
     curves = {"half": METHODS["v_wta"].color, "one": METHODS["k_wta"].color}
     last = "likeliest exponent"
 
@@ -161,10 +162,11 @@ def point_density(
     _grid(paths, protocols, [*datasets, last], "total variation", panel, handles)
 
 
-def _means(metrics: Path, protocols: Sequence[str]) -> pd.DataFrame:
+def _means(metrics: Path, protocols: Sequence[str], datasets: Sequence[str]) -> pd.DataFrame:
     """Means (`value`), lowest and highest over the seeds of what some protocols have."""
     table = read_table(metrics)
-    missing = [name for name in protocols if name not in set(table["protocol"])]
+    there = set(zip(table["protocol"], table["dataset"], strict=True))
+    missing = [" on ".join(pair) for pair in product(protocols, datasets) if pair not in there]
     if missing:
         raise ValueError(f"no properties of {', '.join(missing)} in the table of metrics")
     table = table[table["protocol"].isin(list(protocols))]

@@ -50,7 +50,10 @@ def nll_against_h(
         size = (max(1.4 * COLUMN, 0.62 * COLUMN * len(datasets)), 0.85 * COLUMN)
         figure, axes = plt.subplots(1, len(datasets), figsize=size, squeeze=False)
         for axis, dataset in zip(axes[0], datasets, strict=True):
-            _panel(axis, rows[rows["dataset"] == dataset])
+            mine = rows[rows["dataset"] == dataset]
+            if mine["h"].isna().all():
+                raise ValueError(f"no NLL of {protocol} on {dataset} at K={K} in the metrics")
+            _panel(axis, mine)
             axis.set_title(TITLES[dataset])
         axes[0, 0].set_ylabel(f"NLL (nats), $K = {K}$")
         entries = axes[0, 0].get_legend_handles_labels()

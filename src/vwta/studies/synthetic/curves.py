@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from vwta.storage import read_tensors, write_table
+from vwta.collection import Part, write_parts
+from vwta.storage import read_tensors
 
 
 def collect_curves(networks: Mapping[str, Sequence[Path]], path: Path) -> None:
@@ -23,7 +24,7 @@ def collect_curves(networks: Mapping[str, Sequence[Path]], path: Path) -> None:
         networks: files of trained networks, by protocol.
         path: file to write.
     """
-    tables, records = [], {}
+    parts: dict[str, Part] = {}
     for protocol, files in networks.items():
         for file in files:
             tensors, metadata = read_tensors(file)
@@ -32,6 +33,5 @@ def collect_curves(networks: Mapping[str, Sequence[Path]], path: Path) -> None:
             facts = {name: record[name] for name in ("dataset", "model", "K", "seed")}
             marks = {f"kept_by_{name}": table.index == epoch for name, epoch in kept.items()}
             table = table.assign(protocol=protocol, **facts, epoch=table.index + 1, **marks)
-            tables.append(table)
-            records[str(file)] = record
-    write_table(path, pd.concat(tables, ignore_index=True), {"parts": records})
+            parts[str(file)] = table, {"provenance": record}
+    write_parts(path, parts)
