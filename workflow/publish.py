@@ -28,7 +28,8 @@ from vwta.collection import merge
 from vwta.storage import atomic, read_metadata
 
 PLACE = Path("docs", "results")
-SUFFIXES = (".png", ".csv", ".md")  # of figures and tables for readers
+SUFFIXES = (".png", ".csv", ".md", ".tex")  # of figures and tables for readers
+REPORTED = Path("config", "reported")  # printed numbers, which are always there
 
 
 def main(tier: str, study: str, arguments: list[str]) -> None:
@@ -65,7 +66,7 @@ def publish(results: Path, study: str, stage: Path, jobs: list[Job], arguments: 
     for file in sorted(metrics.glob("*.parquet")):
         merge(place / file.name, file, folder_of(stage / metrics / file.name))
     tables = sorted((stage / metrics).glob("*.parquet"))
-    drawn = [job for job in jobs if {Path(file).parent for file in job.input} == {metrics}]
+    drawn = [job for job in jobs if folders(job) - {REPORTED} == {metrics}]
     missing = draw(drawn, stage, arguments)
     files = {place / file.name: file for file in tables}
     for job in jobs:
@@ -86,6 +87,11 @@ def publish(results: Path, study: str, stage: Path, jobs: list[Job], arguments: 
         print(f"  {name} could not be drawn{', the old one stays' * (name in old)}: {why}")
 
 
+def folders(job: Job) -> set[Path]:
+    """Where the inputs of a job are."""
+    return {Path(file).parent for file in job.input}
+
+
 def folder_of(path: Path) -> Path:
     """The path, after its folder was made."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +110,8 @@ def draw(jobs: list[Job], stage: Path, arguments: list[str]) -> dict[str, str]:
     missing = {}
     ready = []
     for job in jobs:
-        lacking = [Path(file).name for file in job.input if not (stage / file).exists()]
+        tables = [Path(file) for file in job.input if Path(file).parent != REPORTED]
+        lacking = [file.name for file in tables if not (stage / file).exists()]
         if lacking:
             missing[Path(job.output[0]).stem] = f"there is no {', '.join(lacking)}"
         else:
@@ -131,7 +138,8 @@ def facts(tables: list[Path]) -> dict[str, list]:
     found = defaultdict(set)
     for _, record in records(tables):
         for name in ("revision", "python", "processor", "accelerator", "data"):
-            found[name].add(record.get(name))
+            value = record.get(name)
+            found[name].add(json.dumps(value) if isinstance(value, dict) else value)
         packages = record.get("packages", {})
         found["packages"].add(", ".join(f"{k} {v}" for k, v in sorted(packages.items())))
     return {name: sorted(filter(None, values)) for name, values in found.items()}

@@ -40,9 +40,10 @@ def collect(parts: Sequence[Path], path: Path) -> None:
 def merge(old: Path, new: Path, path: Path) -> None:
     """Writes the rows of a table, and of an older one those about something else.
 
-    What `h` a bandwidth was tuned to, and how long a training went, is not what a row is about: the
-    newer rows take the place of the older ones. Parts are named by their path and a hash of their
-    metadata, by which those with the same path can be told apart; a part without rows is dropped.
+    What `h` a bandwidth was tuned to, what a search tried, and how long a training went, is not
+    what a row is about: the newer rows take the place of the older ones. Parts are named by their
+    path and a hash of their metadata, by which those with the same path can be told apart; a part
+    without rows is dropped.
 
     Arguments:
         old: an outcome of this function, or a file that does not exist.
@@ -83,7 +84,8 @@ def read_parts(path: Path) -> dict[str, Part]:
 
 
 def _keys(rows: pd.DataFrame) -> pd.DataFrame:
-    keys = rows[[name for name in KEYS if name in rows]]
+    searched = ["h"] if "chosen" in rows else []  # a search is replaced as a whole
+    keys = rows[[name for name in KEYS if name in rows and name not in searched]]
     return keys.assign(h=keys["h"].mask(keys["tuned"])) if "tuned" in keys else keys
 
 

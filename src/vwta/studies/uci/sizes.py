@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from vwta.storage import read_tensors, write_table
+from vwta.collection import write_parts
+from vwta.storage import read_tensors
 
 
 def sizes(tables: Mapping[str, Path], splits: Mapping[str, int], path: Path) -> None:
@@ -20,10 +21,10 @@ def sizes(tables: Mapping[str, Path], splits: Mapping[str, int], path: Path) -> 
         splits: how many splits of each are run.
         path: file to write.
     """
-    rows = []
+    parts = {}
     for name, file in tables.items():
         tensors, facts = read_tensors(file)
         count, inputs = tensors["inputs"].shape
-        rows.append((name, count, inputs, splits[name], facts["discrete"]))
-    columns = ["dataset", "rows", "inputs", "splits", "discrete"]
-    write_table(path, pd.DataFrame(rows, columns=columns), {})
+        row = {"dataset": name, "rows": count, "inputs": inputs, "splits": splits[name]}
+        parts[str(file)] = pd.DataFrame([{**row, "discrete": facts["discrete"]}]), facts
+    write_parts(path, parts)
