@@ -11,6 +11,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from .distributions import KernelMixture, VoronoiMixture
+from .ensembles import Average
 
 RATIO = (math.sqrt(5) - 1) / 2
 
@@ -75,7 +76,11 @@ def golden_section(
 
 
 def tune(
-    law: KernelMixture | VoronoiMixture, y: Tensor, low: float, high: float, tolerance: float
+    law: KernelMixture | VoronoiMixture | Average,
+    y: Tensor,
+    low: float,
+    high: float,
+    tolerance: float,
 ) -> Minimum:
     r"""Bandwidth with the lowest negative log-likelihood :math:`-\frac{1}{n} \sum_i \log p_h(y_i)`.
 
