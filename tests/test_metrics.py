@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from vwta.metrics import COLUMNS, likelihood_rows, nll, nll_capped, of_protocol, risk, tidy
+from vwta.metrics import COLUMNS, likelihood_rows, nll, nll_capped, of_protocol, risk, rmse, tidy
 
 
 def test_nll_is_a_mean() -> None:
@@ -26,6 +26,20 @@ def test_risk_against_a_loop() -> None:
     pairs = zip(points.tolist(), y.tolist(), strict=True)
     expected = sum(min(math.dist(z, t) ** 2 for z in atoms) for atoms, t in pairs) / 5
     assert risk(points, y) == pytest.approx(expected)
+
+
+def test_rmse_against_a_loop() -> None:
+    source = torch.Generator().manual_seed(0)
+    mean, y = torch.randn(2, 5, 3, generator=source)
+    pairs = zip(mean.tolist(), y.tolist(), strict=True)
+    expected = math.sqrt(sum(math.dist(m, t) ** 2 for m, t in pairs) / 5)
+    assert rmse(mean, y) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(5,), (1, 3), (5, 1)])
+def test_rmse_refuses_shapes_that_would_broadcast(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="same shape"):
+        rmse(torch.zeros(5, 3), torch.zeros(shape))
 
 
 def test_points_outside_are_left_out() -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .distributions import DiracMixture as DiracMixture
     from .distributions import KernelMixture as KernelMixture
     from .distributions import VoronoiMixture as VoronoiMixture
+    from .ensembles import Average as Average
     from .kernels import Gaussian as Gaussian
     from .kernels import Uniform as Uniform
     from .kernels import VonMisesFisher as VonMisesFisher
@@ -29,6 +30,7 @@ _MODULES = {
     "DiracMixture": "distributions",
     "KernelMixture": "distributions",
     "VoronoiMixture": "distributions",
+    "Average": "ensembles",
 }
 __all__ = sorted(_MODULES)  # noqa: PLE0605
 __version__ = "0.1.0"

@@ -12,7 +12,7 @@ true then. So the NLL at the tuned bandwidth is the row of metric `nll` whose `t
 
 from __future__ import annotations
 
-__all__ = ["COLUMNS", "likelihood_rows", "nll", "nll_capped", "of_protocol", "risk", "tidy"]
+__all__ = ["COLUMNS", "likelihood_rows", "nll", "nll_capped", "of_protocol", "risk", "rmse", "tidy"]
 
 import math
 from collections.abc import Iterable, Mapping
@@ -70,6 +70,20 @@ def risk(points: Tensor, y: Tensor) -> float:
         y: targets, with shape `(n, d)`.
     """
     return (points - y.unsqueeze(-2)).square().sum(-1).amin(-1).mean().item()
+
+
+def rmse(mean: Tensor, y: Tensor) -> float:
+    r"""Root mean squared error :math:`\sqrt{\frac{1}{n} \sum_i \|m(x_i) - y_i\|^2}` of means.
+
+    Arguments:
+        mean: means of the laws, with shape `(n, d)`.
+        y: targets, with shape `(n, d)`.
+    """
+    if mean.shape != y.shape or y.dim() != 2:
+        raise ValueError(
+            f"mean {tuple(mean.shape)} and y {tuple(y.shape)} must have the same shape (n, d)"
+        )
+    return (mean - y).double().square().sum(-1).mean().sqrt().item()
 
 
 def tidy(rows: Iterable[Mapping[str, Any]], **common: Any) -> pd.DataFrame:

@@ -20,7 +20,7 @@ from vwta.data.uci import official_splits
 from vwta.distributions import KernelMixture, VoronoiMixture
 from vwta.ensembles import Average
 from vwta.kernels import Gaussian
-from vwta.metrics import nll, tidy
+from vwta.metrics import nll, rmse, tidy
 from vwta.models import Estimator, MixtureDensity
 from vwta.networks import build
 from vwta.provenance import provenance
@@ -160,7 +160,7 @@ def _rows(
     shift = math.log(deviation)
     values = pit(law, y)
     yield {"metric": "nll", "value": nll(law.log_prob(y)) + shift}
-    yield {"metric": "rmse", "value": deviation * (mean - y).square().mean().sqrt().item()}
+    yield {"metric": "rmse", "value": deviation * rmse(mean, y)}
     yield {"metric": "crps", "value": deviation * crps(law, y).mean().item()}
     yield {"metric": f"coverage{round(100 * level)}", "value": coverage(values, level)}
     yield {"metric": "pit", "value": pit_deviation(values)}
