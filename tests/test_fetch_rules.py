@@ -3,9 +3,9 @@
 import hashlib
 import os
 import re
-import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,6 @@ import yaml
 from vwta.data.regression import matrix_sha256
 from vwta.storage import read_tensors
 
-ROOT = Path(__file__).resolve().parents[1]
-PARTS = ["Snakefile", "config", "envs", "profiles", "src", "workflow"]
 MATRIX = np.arange(70.0).reshape(5, 14) / 8
 
 
@@ -45,13 +43,9 @@ def edit(tree: Path, name: str, **changes: Any) -> None:
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
+def tree(tmp_path: Path, copy_repository: Callable[[Path], Path]) -> Path:
     """A copy of the repository that takes boston from a mirror, and yacht from nowhere."""
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    for part in PARTS:
-        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-        copy(ROOT / part, tree / part)
+    tree = copy_repository(tmp_path / "tree")
     housing = tmp_path / "mirror/uci/housing.data"
     housing.parent.mkdir(parents=True)
     np.savetxt(housing, MATRIX)
@@ -89,6 +83,52 @@ def test_fetch_and_prepare(tree: Path, tmp_path: Path) -> None:
     assert to_run(tree, target) == set(), "nor does another address"
     edit(tree, "boston", file={"checksums": [f"sha256:{'0' * 64}"]})
     assert to_run(tree, target) == {"fetch_boston", "prepare_uci"}
+
+
+OWN = """
+uci:
+  protocols: [paper]
+  models: [wta]
+  datasets:
+    - { csv: houses.csv, target: price }
+    - { csv: mine/rents.csv, target: rent, splits: 3 }
+    - yacht
+"""
+
+
+def test_own_tables_and_a_set_that_cannot_be_had(tree: Path) -> None:
+    """A bad table stops before it is trained on; the run after the next one does without yacht."""
+    (tree / "own.yaml").write_text(OWN, encoding="utf-8")
+    (tree / "mine").mkdir()
+    rows = [f"{i % 7},{i},{i % 7 + 0.1 * i}" for i in range(40)]
+    (tree / "houses.csv").write_text("\n".join(["rooms,area,price", *rows]), encoding="utf-8")
+    rents = tree / "mine/rents.csv"
+    rents.write_text("\n".join(["area,rent", *(f"{i},{2 * i}" for i in range(20)), "3,cheap"]))
+
+    def run() -> tuple[int, str]:
+        done = snakemake(tree, "own.yaml", "--cores", "2", "--", "uci_tables")
+        return done.returncode, done.stdout + done.stderr
+
+    status, said = run()
+    assert status != 0
+    assert "mine/rents.csv, line 22, column 'rent': 'cheap' is no finite number. Remedy:" in said
+    assert "uci/yacht_hydrodynamics.data cannot be had. Tried:" in said
+    assert "Until it is there, the next runs go on without it." in said
+    assert "Traceback" not in said
+    study = tree / "results/smoke/uci"
+    assert not (study / "paper/rents").exists()
+    assert (study / "paper/houses/evaluation.parquet").exists()
+
+    rents.write_text(rents.read_text().replace("cheap", "6.5"))
+    status, said = run()
+    assert status == 0, said
+    assert "The UCI study goes on without yacht, which could not be had" in said
+    table = (tree / "results/smoke/tables/uci_nll_paper.md").read_text(encoding="utf-8")
+    assert re.search(r"\| Yacht \| printed .*\n.* no data", table)
+    assert "Boston" not in table
+    assert re.search(r"\| rents \| ours \|", table)
+    assert len(list((study / "paper/rents/wta/K5").iterdir())) == 3
+    assert to_run(tree, "data/uci/yacht.safetensors") == {"fetch_yacht", "prepare_uci"}
 
 
 def test_bad_table_stops_before_any_job(tree: Path) -> None:

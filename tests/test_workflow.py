@@ -1,7 +1,6 @@
 """The pipeline from data to picture, and what a change would run again."""
 
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,7 +15,6 @@ from vwta.storage import read_metadata, read_table, read_tensors
 from vwta.studies.synthetic.estimators import SWEPT
 
 ROOT = Path(__file__).resolve().parents[1]
-PARTS = ["Snakefile", "config", "envs", "profiles", "src", "workflow"]
 RUN = "synthetic/paper/single_gaussian/wta/K9"
 
 PROOFS = {"figure_proof_radius", "figure_proof_partition"}
@@ -37,6 +35,9 @@ THEORY |= PROPERTIES
 KEPT = EVALUATED | PROPERTIES | PROOFS | {"predict_synthetic"}
 MODELLED = EVALUATED | {"evaluate_emd_truth"}
 MEASURED = EVALUATED | THEORY | {"evaluate_emd_truth"}
+UCI_DRAWN = {"table_uci", "figure_uci"}
+UCI_MEASURED = {"evaluate_uci", "collect_uci"} | UCI_DRAWN
+UCI_TRAINED = {"train_uci_diabetes"} | UCI_MEASURED
 
 
 def snakemake(tree: Path, *arguments: str) -> str:
@@ -56,12 +57,9 @@ def jobs(tree: Path, *arguments: str) -> set[str]:
 
 
 @pytest.fixture(scope="session")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tree(tmp_path_factory: pytest.TempPathFactory, copy_repository: Callable[[Path], Path]) -> Path:
     """A copy of the repository in which the smoke tier has run."""
-    tree = tmp_path_factory.mktemp("tree")
-    for part in PARTS:
-        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-        copy(ROOT / part, tree / part)
+    tree = copy_repository(tmp_path_factory.mktemp("tree"))
     (tree / "README.md").write_text("# Readme\n")
     snakemake(tree, "--cores", "2")
     return tree
@@ -223,10 +221,29 @@ def test_distances_declare_their_work(tree: Path) -> None:
         ("src/vwta/emd.py", "cdist(", "2 * cdist(", TRANSPORTED | {"evaluate_emd_truth"}),
         ("config/smoke.yaml", "samples: 50", "samples: 60", TRANSPORTED | {"evaluate_emd_truth"}),
         ("config/config.yaml", "targets: 500", "targets: 300", PICTURES | {"predict_synthetic"}),
-        ("src/vwta/figures/style.py", '"V-WTA"', '"Voronoi-WTA"', DRAWN),
-        ("src/vwta/losses.py", "beta * cross_entropy", "beta * cross_entropy * 2", TRAINED),
-        ("src/vwta/metrics.py", "-log_prob.mean()", "-log_prob.median()", MEASURED),
-        ("src/vwta/models.py", "if self.kernel is None:", "if not self.kernel:", MODELLED),
+        ("src/vwta/figures/style.py", '"V-WTA"', '"Voronoi-WTA"', DRAWN | UCI_DRAWN),
+        (
+            "src/vwta/losses.py",
+            "beta * cross_entropy",
+            "beta * cross_entropy * 2",
+            TRAINED | UCI_TRAINED,
+        ),
+        (
+            "src/vwta/metrics.py",
+            "-log_prob.mean()",
+            "-log_prob.median()",
+            MEASURED | UCI_MEASURED,
+        ),
+        (
+            "src/vwta/models.py",
+            "if self.kernel is None:",
+            "if not self.kernel:",
+            MODELLED | UCI_MEASURED,
+        ),
+        ("src/vwta/stacking.py", "(step + 0.5)", "(step + 0.4)", UCI_TRAINED),
+        ("src/vwta/uci_tables.py", '"no data"', '"nothing"', {"table_uci"}),
+        ("config/protocols/uci/paper.yaml", "held_out: 0.2", "held_out: 0.3", UCI_TRAINED),
+        ("config/protocols/uci/paper.yaml", "tolerance: 0.1", "tolerance: 0.2", UCI_MEASURED),
         (
             "workflow/scripts/train_synthetic.py",
             "with job(snakemake)",
