@@ -165,6 +165,42 @@ def test_training_again_gives_the_same_bits(
         assert all(torch.equal(again[name], before[name]) for name in again)
 
 
+def test_networks_can_be_trained_anew_on_all_rows(data: Path, tmp_path: Path) -> None:
+    """Their last weights are tested; the bandwidth is that of the validated ones."""
+    settings = replace(PAPER, score_reduction="softmax", kept="last", retrained=True)
+    files = {split: tmp_path / f"{split}.safetensors" for split in range(2)}
+    train("toy", "wta", 5, data, files, settings, tmp_path / "unfinished", "cpu", "code")
+    tensors, metadata = read_tensors(files[1])
+    raw, _ = read_tensors(data)
+    parts = divide(raw["inputs"], raw["target"], splits(N, 2), 0.2, seed=7)
+    seeds = [stream(7, "network", split, 0) for split in range(2)]
+    networks = []
+    for seed in seeds:
+        torch.manual_seed(stream(seed, "weights"))
+        networks.append(build(**metadata["network"]))
+    loss = partial(losses.wta, beta=1.0, score_reduction="softmax")
+    whole, held_out = (
+        Rows(*(part.float() for part in rows)) for rows in (parts.whole, parts.validation)
+    )
+    plan = Plan(**PAPER.plan)
+    done = fit_stacked(networks, loss, {"loss": loss}, whole, held_out, plan, seeds)
+    for name, value in below("final.0.", tensors).items():
+        assert torch.equal(value, done.last[name][1])
+        assert not torch.equal(value, tensors[f"validated.0.{name}"])
+
+    both, alone = tmp_path / "both.parquet", tmp_path / "alone.parquet"
+    networks_of = {"wta": list(files.values())}
+    searches = tmp_path / "searches.parquet"
+    evaluate(networks_of, data, both, searches, MEASURE, "code", "improved", "toy", 5)
+    for file in files.values():
+        tensors, metadata = read_tensors(file)
+        write_tensors(file, tensors, {**metadata, "stages": ["validated"]})
+    evaluate(networks_of, data, alone, searches, MEASURE, "code", "improved", "toy", 5)
+    first, second = (read_table(path).query("metric == 'nll'") for path in (both, alone))
+    assert (first["h"].to_numpy() == second["h"].to_numpy()).all()
+    assert (first["value"].to_numpy() != second["value"].to_numpy()).all()
+
+
 def test_the_published_mixture_loss_has_the_normaliser_of_the_plane() -> None:
     components = Components(torch.zeros(4, 1, 1), torch.zeros(4, 1), torch.full((4, 1), 0.7))
     y = torch.tensor([[0.1], [0.5], [-1.0], [2.0]])
