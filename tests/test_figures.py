@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.figure import Figure
 
-from vwta.figures import qualitative as pictures
 from vwta.figures.curves import training_curves
 from vwta.figures.qualitative import MODELS, SCORES, dirac_limits, qualitative
 from vwta.figures.synthetic import nll_against_h
@@ -35,20 +34,6 @@ def make(folder: Path, K: int, dataset: str = "single_gaussian") -> Path:
     write_tensors(network, weights, {"network": specification, "provenance": {"K": K}})
     predict({network: path}, "loss", {}, X, 50, 0, code="", dataset=dataset)
     return path
-
-
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """Figures in place of their files."""
-    figures: list[Figure] = []
-
-    def keep(figure: Figure, paths: list[Path]) -> None:
-        figure.draw_without_rendering()
-        figures.append(figure)
-        plt.close(figure)
-
-    monkeypatch.setattr(pictures, "save", keep)
-    return figures
 
 
 def panels(figure: Figure) -> list[Axes]:

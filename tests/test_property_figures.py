@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -24,21 +23,6 @@ from vwta.storage import write_table, write_tensors
 SQUARE = Box([-1.0, -1.0], [1.0, 1.0])
 COUNTS = (9, 49)
 DISC = Disc([0.1, 0.2], 0.5)
-
-
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """Figures in place of their files."""
-    figures: list[Figure] = []
-
-    def keep(figure: Figure, paths: list[Path]) -> None:
-        figure.draw_without_rendering()
-        figures.append(figure)
-        plt.close(figure)
-
-    for module in (proofs, properties):
-        monkeypatch.setattr(module, "save", keep)
-    return figures
 
 
 @pytest.fixture

@@ -14,10 +14,11 @@ from torch import Tensor
 from vwta import training
 from vwta.data.synthetic import problem
 from vwta.losses import winner_distance, wta
+from vwta.networks import initialise
 from vwta.signals import Interrupted, Interruption
 from vwta.storage import read_tensors
 from vwta.studies.synthetic.generate import generate
-from vwta.studies.synthetic.train import Annealing, FreshData, Settings, initialise, train
+from vwta.studies.synthetic.train import Annealing, FreshData, Settings, train
 from vwta.training import Fit, FixedData, Schedule, fit
 
 SPECIFICATION = {

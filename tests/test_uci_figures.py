@@ -4,7 +4,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -37,20 +36,6 @@ PRINTED = {
     ("year", "v_wta"): (3.2, math.nan),
 }
 DATASETS = ["boston", "wine", "year", "mine"]
-
-
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """Figures in place of their files."""
-    figures: list[Figure] = []
-
-    def keep(figure: Figure, paths: list[Path]) -> None:
-        figure.draw_without_rendering()
-        figures.append(figure)
-        plt.close(figure)
-
-    monkeypatch.setattr(module, "save", keep)
-    return figures
 
 
 def compare(folder: Path, datasets: list[str], *more: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ from vwta.bandwidth import golden_section
 from vwta.data.regression import splits
 from vwta.distributions import KernelMixture
 from vwta.kernels import Gaussian
-from vwta.networks import Components, build
+from vwta.networks import Components, build, initialise
 from vwta.seeds import stream
 from vwta.stacking import Plan, Rows, fit_stacked
 from vwta.storage import below, read_metadata, read_table, read_tensors, write_tensors
@@ -140,9 +140,7 @@ def test_networks_are_those_of_one_stack(data: Path, trained: dict[str, list[Pat
     raw, _ = read_tensors(data)
     parts = divide(raw["inputs"], raw["target"], splits(N, COUNT), 0.2, seed=7)
     seed = stream(7, "network", 2, 1)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(stream(seed, "weights"))
-        network = build(**metadata["network"])
+    network = initialise(metadata["network"], seed)
     loss = partial(losses.wta, beta=1.0, score_reduction="sum")
     one, held_out = (
         Rows(*(part[2:].float() for part in rows)) for rows in (parts.train, parts.validation)
@@ -174,10 +172,7 @@ def test_networks_can_be_trained_anew_on_all_rows(data: Path, tmp_path: Path) ->
     raw, _ = read_tensors(data)
     parts = divide(raw["inputs"], raw["target"], splits(N, 2), 0.2, seed=7)
     seeds = [stream(7, "network", split, 0) for split in range(2)]
-    networks = []
-    for seed in seeds:
-        torch.manual_seed(stream(seed, "weights"))
-        networks.append(build(**metadata["network"]))
+    networks = [initialise(metadata["network"], seed) for seed in seeds]
     loss = partial(losses.wta, beta=1.0, score_reduction="softmax")
     whole, held_out = (
         Rows(*(part.float() for part in rows)) for rows in (parts.whole, parts.validation)

@@ -17,16 +17,19 @@ __all__ = [
     "WTANetwork",
     "bin_centres",
     "build",
+    "initialise",
 ]
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
+
+from .seeds import stream
 
 
 class Hypotheses(NamedTuple):
@@ -227,6 +230,20 @@ def build(kind: str, **arguments: Any) -> nn.Module:
     if kind not in NETWORKS:
         raise ValueError(f"unknown network {kind!r}: expected one of {', '.join(NETWORKS)}")
     return NETWORKS[kind](**arguments)
+
+
+def initialise(specification: Mapping[str, Any], seed: int) -> nn.Module:
+    """Network of a specification with the initial weights of a seed.
+
+    They do not depend on the state of torch's own generator, and leave it as it is.
+
+    Arguments:
+        specification: what :func:`build` needs.
+        seed: the seed.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(stream(seed, "weights"))
+        return build(**specification)
 
 
 def bin_centres(grid: Sequence[int], low: Sequence[float], high: Sequence[float]) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Annealing", "FreshData", "Settings", "initialise", "train"]
+__all__ = ["Annealing", "FreshData", "Settings", "train"]
 
 import logging
 import math
@@ -12,14 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
 from torch import Tensor
 
 from vwta import losses
 from vwta.data.synthetic import Problem, inputs, problem
-from vwta.networks import WTANetwork, build
+from vwta.networks import WTANetwork, initialise
 from vwta.provenance import provenance
-from vwta.seeds import generator, stream
+from vwta.seeds import generator
 from vwta.starts import spread_out, start_at
 from vwta.storage import in_pieces, key, read_tensors, sha256, write_tensors
 from vwta.training import Data, FixedData, Objective, Schedule, Scheduled, fit, pick_device
@@ -162,13 +161,6 @@ def train(
         write_tensors(path, tensors, metadata)
 
     in_pieces(outputs, make, unfinished / name)
-
-
-def initialise(specification: Mapping[str, Any], seed: int) -> torch.nn.Module:
-    """Network with the initial weights of a seed, whatever the state of torch's own generator."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(stream(seed, "weights"))
-        return build(**specification)
 
 
 def _recipe(

@@ -6,6 +6,7 @@ __all__ = ["Settings", "train"]
 
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -13,16 +14,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from vwta import losses
 from vwta.data.uci import official_splits
-from vwta.networks import build
+from vwta.networks import initialise
 from vwta.provenance import provenance
 from vwta.seeds import stream
 from vwta.stacking import Plan, Rows, StackedFit, fit_stacked, unstack
 from vwta.storage import in_pieces, key, read_tensors, sha256, write_tensors
-from vwta.studies.uci.rows import divide
+from vwta.studies.uci.rows import Division, divide
 from vwta.training import Objective, pick_device
 
 logger = logging.getLogger(__name__)
@@ -96,31 +97,8 @@ def train(
     folder = unfinished / key(**facts, settings=asdict(settings), device=where.type)
     splits = official_splits(dataset, len(tensors["target"]), len(outputs))
     parts = divide(tensors["inputs"], tensors["target"], splits, settings.held_out, settings.seed)
-    held_out = _on(parts.validation, where)
     specification = _specification(model, tensors["inputs"].shape[1], K, settings)
-    loss = _loss(model, settings)
-
-    def fit(stage: str, rows: Rows, restart: int) -> StackedFit:
-        logger.info("%s, %s, %s, restart %d, on %s", dataset, model, stage, restart, where)
-        seeds = [stream(settings.seed, "network", split, restart) for split in outputs]
-        return fit_stacked(
-            [_initialise(specification, seed) for seed in seeds],
-            loss,
-            {"loss": loss},
-            rows,
-            held_out,
-            Plan(**settings.plan),
-            seeds,
-            folder / f"{stage}{restart}.checkpoint",
-        )
-
-    stages = {"validated": _on(parts.train, where)}
-    if settings.retrained:
-        stages["final"] = _on(parts.whole, where)
-    fits = {
-        stage: [fit(stage, rows, restart) for restart in range(settings.restarts)]
-        for stage, rows in stages.items()
-    }
+    fits = _fit_all(specification, _loss(model, settings), parts, settings, where, folder)
 
     def make(split: int, path: Path) -> None:
         record = provenance(
@@ -137,6 +115,38 @@ def train(
         write_tensors(path, tensors, {"network": specification, **kept, "provenance": record})
 
     in_pieces(outputs, make, folder)
+
+
+def _fit_all(
+    specification: Mapping[str, Any],
+    loss: Objective,
+    parts: Division,
+    settings: Settings,
+    device: torch.device,
+    folder: Path,
+) -> dict[str, list[StackedFit]]:
+    """Trainings of all splits, for each stage a list of restarts."""
+    stages = {"validated": parts.train}
+    if settings.retrained:
+        stages["final"] = parts.whole
+    held_out, fits = _on(parts.validation, device), defaultdict(list)
+    for stage, rows in stages.items():
+        for restart in range(settings.restarts):
+            logger.info("%s, restart %d of %d", stage, restart + 1, settings.restarts)
+            splits = range(len(parts.scale))
+            seeds = [stream(settings.seed, "network", split, restart) for split in splits]
+            done = fit_stacked(
+                [initialise(specification, seed) for seed in seeds],
+                loss,
+                {"loss": loss},
+                _on(rows, device),
+                held_out,
+                Plan(**settings.plan),
+                seeds,
+                folder / f"{stage}{restart}.checkpoint",
+            )
+            fits[stage].append(done)
+    return dict(fits)
 
 
 def _of_split(
@@ -184,12 +194,6 @@ def _loss(model: str, settings: Settings) -> Objective:
         case _:
             dimension = PUBLISHED_DIMENSION if settings.mixture_loss == "published" else None
             return partial(losses.mixture, dimension=dimension)
-
-
-def _initialise(specification: Mapping[str, Any], seed: int) -> nn.Module:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(stream(seed, "weights"))
-        return build(**specification)
 
 
 def _on(rows: Rows, device: torch.device) -> Rows:
