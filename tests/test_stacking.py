@@ -129,6 +129,19 @@ def test_each_network_keeps_its_own_best_epoch() -> None:
     assert len(set(done.epochs["distance"].tolist())) > 1
 
 
+def test_networks_may_end_at_different_epochs() -> None:
+    """The learning rate is that of the whole plan, so each is as it was after that epoch."""
+    plan = Plan(epochs=6, batch_size=32, learning_rate=1e-2, rate="one_cycle")
+    arguments = (make("wta"), LOSS, CRITERIA, TRAIN, HELD_OUT, plan, [10, 11, 12, 13])
+    ends = torch.tensor([2, 6, 1, 4])
+    done = fit_stacked(*arguments, stops=ends)
+    assert same(done, fit_stacked(*arguments))
+    for index, network in enumerate(make("wta")):
+        network.load_state_dict(unstack(done.last, index))
+        value = LOSS(network(HELD_OUT.x[index]), HELD_OUT.y[index]).item()
+        assert value == pytest.approx(done.curves["loss"][ends[index] - 1, index].item(), rel=1e-5)
+
+
 @pytest.mark.parametrize("call", [1, 9, 24])
 def test_interrupted_training_gives_the_same_bits(tmp_path: Path, call: int) -> None:
     checkpoint, calls = tmp_path / "checkpoint", 0

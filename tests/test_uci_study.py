@@ -35,10 +35,12 @@ PAPER = Settings(
     restarts=2,
     seed=7,
     held_out=0.2,
-    beta=1.0,
+    steps=None,
+    betas=[1.0],
+    start="default",
     score_reduction="sum",
     mixture_loss="exact",
-    kept="lowest loss",
+    kept=dict.fromkeys(("wta", "hist", "mdn"), "lowest loss"),
     retrained=False,
     bins={"low": -1.0, "high": 1.0},
 )
@@ -165,7 +167,7 @@ def test_training_again_gives_the_same_bits(
 
 def test_networks_can_be_trained_anew_on_all_rows(data: Path, tmp_path: Path) -> None:
     """Their last weights are tested; the bandwidth is that of the validated ones."""
-    settings = replace(PAPER, score_reduction="softmax", kept="last", retrained=True)
+    settings = replace(PAPER, score_reduction="softmax", kept={"wta": "last"}, retrained=True)
     files = {split: tmp_path / f"{split}.safetensors" for split in range(2)}
     train("toy", "wta", 5, data, files, settings, tmp_path / "unfinished", "cpu", "code")
     tensors, metadata = read_tensors(files[1])
@@ -192,8 +194,56 @@ def test_networks_can_be_trained_anew_on_all_rows(data: Path, tmp_path: Path) ->
         write_tensors(file, tensors, {**metadata, "stages": ["validated"]})
     evaluate(networks_of, data, alone, searches, MEASURE, "code", "improved", "toy", 5)
     first, second = (read_table(path).query("metric == 'nll'") for path in (both, alone))
-    assert (first["h"].to_numpy() == second["h"].to_numpy()).all()
+    assert np.array_equal(first["h"], second["h"])
     assert (first["value"].to_numpy() != second["value"].to_numpy()).all()
+
+
+def test_each_split_takes_the_weight_of_scores_that_suits_it(data: Path, tmp_path: Path) -> None:
+    """Scores that learn nothing lose wherever others have learnt anything."""
+    settings = replace(PAPER, betas=[0.0, 1.0], retrained=True, start="spread")
+    files = {split: tmp_path / f"{split}.safetensors" for split in range(COUNT)}
+    train("toy", "wta", 5, data, files, settings, tmp_path / "unfinished", "cpu", "code")
+    single = replace(settings, betas=[1.0])
+    others = {split: tmp_path / f"single{split}.safetensors" for split in range(COUNT)}
+    train("toy", "wta", 5, data, others, single, tmp_path / "unfinished", "cpu", "code")
+    for split in range(COUNT):
+        tensors, metadata = read_tensors(files[split])
+        assert metadata["beta"] == 1.0
+        alone, _ = read_tensors(others[split])
+        assert all(torch.equal(tensors[name], alone[name]) for name in tensors)
+
+
+def test_networks_trained_anew_stop_where_the_kept_ones_did(data: Path, tmp_path: Path) -> None:
+    files = {split: tmp_path / f"{split}.safetensors" for split in range(COUNT)}
+    fast = {**PAPER.plan, "learning_rate": 0.3}  # so that it overfits
+    settings = replace(PAPER, plan=fast, retrained=True)
+    train("toy", "hist", 5, data, files, settings, tmp_path / "unfinished", "cpu", "code")
+    raw, _ = read_tensors(data)
+    parts = divide(raw["inputs"], raw["target"], splits(N, COUNT), 0.2, seed=7)
+    whole, held_out = (
+        Rows(*(part.float() for part in rows)) for rows in (parts.whole, parts.validation)
+    )
+    lowest = [read_tensors(path)[1]["lowest"][0] for path in files.values()]
+    assert len(set(lowest)) > 1
+    for split, epochs in enumerate(lowest):
+        tensors, metadata = read_tensors(files[split])
+        seed = stream(7, "network", split, 0)
+        network = initialise(metadata["network"], seed)
+        one, other = (Rows(*(part[[split]] for part in rows)) for rows in (whole, held_out))
+        plan = Plan(**{**fast, "epochs": epochs})
+        loss = partial(losses.scoring, score_reduction="sum")
+        done = fit_stacked([network], loss, {"loss": loss}, one, other, plan, [seed])
+        for name, value in below("final.0.", tensors).items():
+            assert torch.allclose(value, done.last[name][0], atol=1e-3)
+
+
+def test_steps_are_limited_in_whole_epochs(data: Path, tmp_path: Path) -> None:
+    """Of 86 rows in batches of 32, three steps make an epoch."""
+    for steps, epochs in ((7, 2), (1, 1), (1000, 30)):
+        settings = replace(PAPER, steps=steps, restarts=1)
+        path = tmp_path / f"{steps}.safetensors"
+        train("toy", "hist", 5, data, {0: path}, settings, tmp_path / "unfinished", "cpu", "code")
+        assert len(read_tensors(path)[0]["curve.0"]) == epochs
 
 
 def test_the_published_mixture_loss_has_the_normaliser_of_the_plane() -> None:

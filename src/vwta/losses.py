@@ -31,7 +31,7 @@ Sharing = Callable[[Tensor], Tensor]
 def wta(
     hypotheses: Hypotheses,
     y: Tensor,
-    beta: float,
+    beta: float | Tensor,
     score_reduction: Reduction,
     sharing: Sharing | None = None,
 ) -> Tensor:
@@ -42,7 +42,7 @@ def wta(
     Arguments:
         hypotheses: points `(*, K, d)` and logits `(*, K)`.
         y: targets, with shape `(*, d)`.
-        beta: weight of the scores.
+        beta: weight of the scores; may differ between rows, with a shape that broadcasts to `(*)`.
         score_reduction: see :func:`scoring`.
         sharing: how hypotheses share a target, so that those that never win move as well: the first
             term is then :math:`\sum_k q_k \|z_k - y\|^2`, where no gradient passes through the

@@ -122,7 +122,7 @@ class StackedFit:
             network at its own best epoch.
         epochs: for each criterion that epoch, counted from 1, with shape `(S,)`.
         curves: for each criterion its values, with shape `(checks, S)`, in float64.
-        last: the stacked weights after the last epoch.
+        last: the stacked weights after the last epoch, or after each network's own last one.
         diverged: epoch after which a criterion was no finite number for the first time, 0 if it
             always was one, with shape `(S,)`. What is kept is from before.
         seconds: time spent, earlier attempts included.
@@ -145,6 +145,7 @@ def fit_stacked(
     plan: Plan,
     seeds: Sequence[int],
     checkpoint: Path | None = None,
+    stops: Tensor | None = None,
 ) -> StackedFit:
     """Trains networks side by side and keeps the weights of each one's best epoch.
 
@@ -160,8 +161,10 @@ def fit_stacked(
         seeds: seed of the order of each network's rows.
         checkpoint: file for unfinished work: read if it exists, written once a minute and when the
             process is asked to stop (:class:`~vwta.signals.Interrupted` is then raised).
+        stops: each network's own last epoch, with shape `(S,)`; the plan's if there are none. The
+            learning rate follows the plan in any case.
     """
-    run = _Run(stack(networks).to(train.x.device), loss, criteria, plan, seeds)
+    run = _Run(stack(networks).to(train.x.device), loss, criteria, plan, seeds, stops)
     if checkpoint is not None and checkpoint.exists():
         run.load(checkpoint)
         logger.info("resumed after epoch %d", run.epoch)
@@ -169,6 +172,7 @@ def fit_stacked(
     with Interruption() as interruption:
         while run.epoch < plan.epochs:
             run.train_epoch(train)
+            run.keep_last()
             if run.epoch % plan.check_every == 0 or run.epoch == plan.epochs:
                 run.check(held_out)
             now = time.monotonic()
@@ -195,6 +199,7 @@ class _Run:
         criteria: Mapping[str, Objective],
         plan: Plan,
         seeds: Sequence[int],
+        stops: Tensor | None,
     ) -> None:
         self.network, self.loss, self.plan, self.seeds = network, loss, plan, seeds
         self.criteria = {name: torch.vmap(criterion) for name, criterion in criteria.items()}
@@ -209,6 +214,8 @@ class _Run:
         self.epochs: dict[str, Tensor] = {}
         self.best: dict[str, Tensor] = {}
         self.diverged = torch.zeros(len(seeds), dtype=torch.long)
+        self.stops = torch.full_like(self.diverged, plan.epochs) if stops is None else stops
+        self.last = {name: value.clone() for name, value in network.state_dict().items()}
         self.curves: dict[str, list[list[float]]] = {name: [] for name in criteria}
 
     def train_epoch(self, rows: Rows) -> None:
@@ -233,6 +240,13 @@ class _Run:
             loss.backward()
             self.optimizer.step()
         self.epoch += 1
+
+    def keep_last(self) -> None:
+        """Keeps the weights of the networks whose last epoch this is."""
+        ends = self.stops == self.epoch
+        if ends.any():
+            for name, value in self.network.state_dict().items():
+                self.last[name][ends] = value[ends]
 
     @torch.no_grad()
     def check(self, rows: Rows) -> None:
@@ -286,6 +300,7 @@ class _Run:
     def save(self, path: Path) -> None:
         self._tick()
         tensors = {f"network.{name}": value for name, value in self.network.state_dict().items()}
+        tensors |= {f"last.{name}": value for name, value in self.last.items()}
         for criterion, kept in self.weights.items():
             tensors |= {f"kept.{criterion}.{name}": value for name, value in kept.items()}
             tensors[f"epochs.{criterion}"] = self.epochs[criterion]
@@ -299,6 +314,7 @@ class _Run:
     def load(self, path: Path) -> None:
         tensors, place = read_tensors(path)
         self.network.load_state_dict(below("network.", tensors))
+        self.last = below("last.", tensors)
         self.epochs, self.best = below("epochs.", tensors), below("best.", tensors)
         self.diverged = tensors["diverged"]
         self.weights = {name: below(f"kept.{name}.", tensors) for name in self.epochs}
@@ -313,8 +329,7 @@ class _Run:
     def outcome(self) -> StackedFit:
         self._tick()
         curves = {name: torch.tensor(c, dtype=torch.float64) for name, c in self.curves.items()}
-        last = {name: value.clone() for name, value in self.network.state_dict().items()}
-        return StackedFit(self.weights, self.epochs, curves, last, self.diverged, self.seconds)
+        return StackedFit(self.weights, self.epochs, curves, self.last, self.diverged, self.seconds)
 
     def _tick(self) -> None:
         now = time.monotonic()

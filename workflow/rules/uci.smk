@@ -49,17 +49,27 @@ def uci_splits(dataset):
 def uci_training(wildcards):
     """Params function: what the job's training depends on, besides its data."""
     settings = dict(UCI_STUDY["training"][wildcards.protocol])
-    widths, restarts = settings.pop("widths"), settings.pop("restarts")
     switches = UCI_PROTOCOLS[wildcards.protocol]
+    settings |= switches["data"] | switches["training"]
+    planned = ("epochs", "batch_size", "learning_rate", "rate", "weight_decay")
+    plan, widths = {name: settings.pop(name) for name in planned}, settings.pop(
+        "widths"
+    )
     return {
-        "plan": settings,
+        "plan": plan,
         "widths": widths.get(wildcards.dataset, widths["others"]),
-        "restarts": restarts,
         "seed": UCI_STUDY["seed"],
         "bins": UCI_STUDY["bins"],
-        **switches["data"],
-        **switches["training"],
+        **settings,
     }
+
+
+def uci_work(wildcards):
+    """Resource function: thousands of passes over a row, over all networks of a job."""
+    settings = UCI_STUDY["training"][wildcards.protocol]
+    rows = FILES["uci"].get(wildcards.dataset, {"rows": 1000})["rows"]
+    networks = uci_splits(wildcards.dataset) * settings["restarts"]
+    return settings["epochs"] * networks * rows // 10**3
 
 
 def uci_evaluation(wildcards):
@@ -133,6 +143,7 @@ for dataset in UCI_SETS:
             mem_mb=lambda wildcards, attempt: 3000 * attempt,
             runtime=240,
             gpu=GPUS,
+            work=uci_work,
         params:
             settings=uci_training,
             K=UCI_STUDY["K"],

@@ -11,7 +11,14 @@ UCI_TABLES = [
         for protocol in UCI_STUDY["protocols"]
     ),
 ]
-UCI_FIGURES = ["nll", "rmse", "search_v_wta", "search_k_wta", "search_tk_hist"]
+
+
+def uci_figures_of(protocol):
+    """Names of a protocol's pictures, without its own."""
+    searched = ["v_wta", "k_wta", "tk_hist"]
+    if UCI_STUDY["training"][protocol]["restarts"] > 1:
+        searched.append("v_wta_ensemble")
+    return ["nll", "rmse", *(f"search_{method}" for method in searched)]
 
 
 rule uci_tables:
@@ -25,12 +32,12 @@ rule uci_tables:
 
 rule uci_figures:
     input:
-        expand(
-            f"{FIGURES}/uci_{{figure}}_{{protocol}}.{{suffix}}",
-            figure=UCI_FIGURES,
-            protocol=UCI_STUDY["protocols"],
-            suffix=["pdf", "png"],
-        ),
+        [
+            f"{FIGURES}/uci_{figure}_{protocol}.{suffix}"
+            for protocol in UCI_STUDY["protocols"]
+            for figure in uci_figures_of(protocol)
+            for suffix in ("pdf", "png")
+        ],
 
 
 rule measure_sizes_uci:
@@ -79,32 +86,41 @@ rule table_uci:
         "../scripts/table_uci.py"
 
 
-rule figure_uci:
-    input:
-        metrics=f"{UCI}/metrics/evaluation.parquet",
-        searches=f"{UCI}/metrics/searches.parquet",
-        printed=PRINTED,
-    output:
-        pdf=expand(f"{FIGURES}/uci_{{figure}}_{{{{protocol}}}}.pdf", figure=UCI_FIGURES),
-        png=report(
-            expand(
-                f"{FIGURES}/uci_{{figure}}_{{{{protocol}}}}.png", figure=UCI_FIGURES
+for protocol in UCI_STUDY["protocols"]:
+
+    rule:
+        name:
+            f"figure_uci_{protocol}"
+        input:
+            metrics=f"{UCI}/metrics/evaluation.parquet",
+            searches=f"{UCI}/metrics/searches.parquet",
+            printed=PRINTED,
+        output:
+            pdf=[
+                f"{FIGURES}/uci_{figure}_{protocol}.pdf"
+                for figure in uci_figures_of(protocol)
+            ],
+            png=report(
+                [
+                    f"{FIGURES}/uci_{figure}_{protocol}.png"
+                    for figure in uci_figures_of(protocol)
+                ],
+                caption="../report/uci.rst",
+                category="UCI study",
+                labels={"protocol": protocol},
             ),
-            caption="../report/uci.rst",
-            category="UCI study",
-            labels={"protocol": "{protocol}"},
-        ),
-    log:
-        f"{LOGS}/figure_uci/{{protocol}}.log",
-    benchmark:
-        f"{BENCHMARKS}/figure_uci/{{protocol}}.tsv"
-    conda:
-        "../../envs/cpu.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        datasets=ASKED,
-        code=digest("figure_uci.py"),
-    script:
-        "../scripts/figure_uci.py"
+        log:
+            f"{LOGS}/figure_uci/{protocol}.log",
+        benchmark:
+            f"{BENCHMARKS}/figure_uci/{protocol}.tsv"
+        conda:
+            "../../envs/cpu.yaml"
+        resources:
+            mem_mb=1000,
+            runtime=10,
+        params:
+            protocol=protocol,
+            datasets=ASKED,
+            code=digest("figure_uci.py"),
+        script:
+            "../scripts/figure_uci.py"

@@ -7,7 +7,7 @@ from job import job
 from vwta.figures.uci import bandwidth_search, comparison
 
 with job(snakemake):
-    protocol, datasets = snakemake.wildcards.protocol, snakemake.params.datasets
+    protocol, datasets = snakemake.params.protocol, snakemake.params.datasets
     for paths in zip(snakemake.output.pdf, snakemake.output.png, strict=True):
         files = [Path(path) for path in paths]
         figure = files[0].stem.removeprefix("uci_").removesuffix(f"_{protocol}")

@@ -17,21 +17,16 @@ from torch import Tensor, nn
 
 from vwta.calibration import coverage, crps, dequantised, pit, pit_deviation, step_of
 from vwta.data.uci import official_splits
-from vwta.distributions import KernelMixture, VoronoiMixture
-from vwta.ensembles import Average
-from vwta.kernels import Gaussian
 from vwta.metrics import nll, rmse, tidy
-from vwta.models import Estimator, MixtureDensity
-from vwta.networks import build
 from vwta.provenance import provenance
 from vwta.spaces import Box
 from vwta.storage import below, read_tensors, sha256, write_table
-from vwta.studies.uci.bandwidth import Search, find
+from vwta.studies.uci.bandwidth import Found, Search, find
+from vwta.studies.uci.choice import load
+from vwta.studies.uci.laws import LINE, Law, law_of, mean_of_atoms
 from vwta.studies.uci.rows import Division, divide
 
 logger = logging.getLogger(__name__)
-
-Law = KernelMixture | VoronoiMixture | Average
 
 SEARCH_COLUMNS = {
     "protocol": "str",
@@ -43,7 +38,6 @@ SEARCH_COLUMNS = {
     "chosen": "bool",
     "border": "bool",
 }
-LINE = Box(-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
@@ -127,30 +121,35 @@ def _measure(
     kind = metadata["network"]["kind"]
     deviation = parts.scale[split].item()
     validation, test = ((rows.x[split], rows.y[split]) for rows in (parts.validation, parts.test))
+    search = Search(**settings.search)
     for method, restarts in _methods(kind, len(final)).items():
         tuned, tested = validated[:restarts], final[:restarts]
         space = _space(parts, split, [*tuned, *tested], settings.domain)
-        law = _law(method, tested, space, test[0])
-        h = None
+        law, h = law_of(method, tested, test[0], space), None
         if kind != "mdn":
-            search = Search(**settings.search)
-            held_out = _law(method, tuned, space, validation[0])
+            held_out = law_of(method, tuned, validation[0], space)
             found = find(held_out, validation[1], search, deviation)
             h, law = found.h, law.with_bandwidth(found.h)
-            for at, value in found.tried:
-                yield {
-                    "method": method,
-                    "h": at,
-                    "nll": value + math.log(deviation),
-                    "chosen": at == found.h,
-                    "border": found.border,
-                }
-        mean = _mean_of_atoms(tested, test[0])
+            yield from _search_rows(method, found, deviation)
+        mean = mean_of_atoms(tested, test[0])
         for row in _rows(law, mean, test[1], deviation, step, settings.level):
             yield {"method": method, "h": h, "tuned": h is not None, "n": len(test[1]), **row}
     if kind == "mdn":
         diverged = sum(epoch > 0 for epoch in metadata["diverged"])
-        yield {"method": "mdn", "metric": "diverged", "value": diverged, "n": len(validated)}
+        count = len(metadata["diverged"])
+        yield {"method": "mdn", "metric": "diverged", "value": diverged, "n": count}
+
+
+def _search_rows(method: str, found: Found, deviation: float) -> Iterator[dict[str, Any]]:
+    """What a search for h saw."""
+    for at, value in found.tried:
+        yield {
+            "method": method,
+            "h": at,
+            "nll": value + math.log(deviation),
+            "chosen": at == found.h,
+            "border": found.border,
+        }
 
 
 def _rows(
@@ -171,12 +170,10 @@ def _rows(
 
 def _load(stored: Mapping[str, Tensor], metadata: Mapping[str, Any], stage: str) -> list[nn.Module]:
     """The networks of all restarts, as a stage of the training left them."""
-    networks = []
-    for restart in range(metadata["restarts"]):
-        network = build(**metadata["network"])
-        network.load_state_dict(below(f"{stage}.{restart}.", stored))
-        networks.append(network.double().eval())
-    return networks
+    return [
+        load(metadata["network"], below(f"{stage}.{restart}.", stored))
+        for restart in range(metadata["restarts"])
+    ]
 
 
 def _methods(kind: str, restarts: int) -> dict[str, int]:
@@ -185,16 +182,6 @@ def _methods(kind: str, restarts: int) -> dict[str, int]:
         return {"tk_hist" if kind == "hist" else "mdn": 1}
     methods = {"v_wta": 1, "k_wta": 1}
     return methods if restarts == 1 else {**methods, "v_wta_ensemble": restarts}
-
-
-def _law(method: str, networks: Sequence[nn.Module], space: Box, x: Tensor) -> Law:
-    """The law of a method for each input `(n, d)`, at any bandwidth."""
-    cut = None if method == "k_wta" else space
-    laws: list[Law] = [
-        MixtureDensity(network)(x) if method == "mdn" else Estimator(network, Gaussian(1.0), cut)(x)
-        for network in networks
-    ]
-    return laws[0] if len(laws) == 1 else Average(laws)
 
 
 def _space(parts: Division, split: int, networks: Sequence[nn.Module], domain: str) -> Box:
@@ -213,12 +200,3 @@ def _space(parts: Division, split: int, networks: Sequence[nn.Module], domain: s
         low = min(low, *(points.min().item() for points in atoms))
         high = max(high, *(points.max().item() for points in atoms))
     return Box(low, high)
-
-
-def _mean_of_atoms(networks: Sequence[nn.Module], x: Tensor) -> Tensor:
-    r"""Mean :math:`\sum_k \gamma_k z_k` of the atoms, over networks too, with shape `(n, 1)`."""
-    means = []
-    for network in networks:
-        atoms = network(x)
-        means.append((atoms.masses[..., None] * atoms.points).sum(-2))
-    return torch.stack(means).mean(0)

@@ -5,24 +5,26 @@ from __future__ import annotations
 __all__ = ["Settings", "train"]
 
 import logging
+import math
 import time
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from vwta import losses
 from vwta.data.uci import official_splits
-from vwta.networks import initialise
+from vwta.networks import WTANetwork, initialise
 from vwta.provenance import provenance
-from vwta.seeds import stream
+from vwta.seeds import generator, stream
 from vwta.stacking import Plan, Rows, StackedFit, fit_stacked, unstack
+from vwta.starts import spread_out, start_at
 from vwta.storage import in_pieces, key, read_tensors, sha256, write_tensors
+from vwta.studies.uci.choice import choose
 from vwta.studies.uci.rows import Division, divide
 from vwta.training import Objective, pick_device
 
@@ -37,28 +39,33 @@ class Settings:
 
     Attributes:
         plan: the fields of :class:`vwta.stacking.Plan`.
+        steps: at most so many steps are taken, in whole epochs; None for no such limit.
         widths: widths of the trunk's layers.
-        restarts: networks for each split, which differ in their seed.
+        restarts: WTA networks for each split, which differ in their seed.
         seed: seed of the choice of validation rows and of the networks.
         held_out: part of the training rows to validate on; None to validate on the test rows.
-        beta: weight of the scores in the WTA loss.
+        betas: weights of the scores in the WTA loss that are tried; each split takes the one with
+            the lowest validation NLL.
         score_reduction: how the loss of the scores goes over k; with `softmax` they are one.
         mixture_loss: the negative log-likelihood, or the published one with a wrong normaliser.
-        kept: the weights with the lowest validation loss, or those after the last epoch.
-        retrained: whether networks are trained anew on all training rows, for as many epochs, to be
-            tested in place of those that were validated.
+        start: whether hypotheses start where chance puts them, or spread over the targets.
+        kept: for each model, the weights with the lowest validation loss or the last ones.
+        retrained: whether networks are trained anew on all training rows, for as many epochs as
+            those that are kept were, to be tested in their place.
         bins: `low` and `high` of the histogram's K bins.
     """
 
     plan: dict[str, Any]
+    steps: int | None
     widths: list[int]
     restarts: int
     seed: int
     held_out: float | None
-    beta: float
+    betas: list[float]
     score_reduction: Literal["sum", "mean", "softmax"]
     mixture_loss: Literal["exact", "published"]
-    kept: Literal["lowest loss", "last"]
+    start: Literal["default", "spread"]
+    kept: dict[str, Literal["lowest loss", "last"]]
     retrained: bool
     bins: dict[str, float]
 
@@ -97,8 +104,9 @@ def train(
     folder = unfinished / key(**facts, settings=asdict(settings), device=where.type)
     splits = official_splits(dataset, len(tensors["target"]), len(outputs))
     parts = divide(tensors["inputs"], tensors["target"], splits, settings.held_out, settings.seed)
-    specification = _specification(model, tensors["inputs"].shape[1], K, settings)
-    fits = _fit_all(specification, _loss(model, settings), parts, settings, where, folder)
+    logger.info("%s on %s, %d splits, on %s", model, dataset, len(outputs), where)
+    trainings = _Trainings(model, K, parts, settings, where, folder)
+    trainings.run()
 
     def make(split: int, path: Path) -> None:
         record = provenance(
@@ -108,65 +116,122 @@ def train(
             device=where.type,
             stack=len(outputs),
             cpu_seconds=round(time.process_time() / len(outputs), 1),  # its share of the job
-            seconds=sum(done.seconds for stage in fits.values() for done in stage),
             settings=asdict(settings),
         )
-        tensors, kept = _of_split(fits, split, settings.kept)
-        write_tensors(path, tensors, {"network": specification, **kept, "provenance": record})
+        tensors, found = trainings.of_split(split)
+        write_tensors(path, tensors, {**found, "provenance": record})
 
     in_pieces(outputs, make, folder)
 
 
-def _fit_all(
-    specification: Mapping[str, Any],
-    loss: Objective,
-    parts: Division,
-    settings: Settings,
-    device: torch.device,
-    folder: Path,
-) -> dict[str, list[StackedFit]]:
-    """Trainings of all splits, for each stage a list of restarts."""
-    stages = {"validated": parts.train}
-    if settings.retrained:
-        stages["final"] = parts.whole
-    held_out, fits = _on(parts.validation, device), defaultdict(list)
-    for stage, rows in stages.items():
-        for restart in range(settings.restarts):
-            logger.info("%s, restart %d of %d", stage, restart + 1, settings.restarts)
-            splits = range(len(parts.scale))
-            seeds = [stream(settings.seed, "network", split, restart) for split in splits]
-            done = fit_stacked(
-                [initialise(specification, seed) for seed in seeds],
-                loss,
-                {"loss": loss},
-                _on(rows, device),
-                held_out,
-                Plan(**settings.plan),
-                seeds,
-                folder / f"{stage}{restart}.checkpoint",
+class _Trainings:
+    """The trainings of all S splits: candidates, the choice among them, and the final ones."""
+
+    def __init__(
+        self,
+        model: str,
+        K: int,
+        parts: Division,
+        settings: Settings,
+        device: torch.device,
+        folder: Path,
+    ) -> None:
+        self.model, self.K, self.parts, self.settings = model, K, parts, settings
+        self.device, self.folder = device, folder
+        self.splits = range(len(parts.scale))
+        self.betas = settings.betas if model == "wta" else settings.betas[:1]
+        self.restarts = range(settings.restarts if model == "wta" else 1)
+        self.specification = _specification(model, parts.train.x.shape[-1], K, settings)
+        self.plan = _plan(settings, rows=parts.train.x.shape[1])
+        self.candidates: list[list[StackedFit]] = []
+        self.chosen = [0 for _ in self.splits]
+        self.final: list[StackedFit] = []
+
+    def run(self) -> None:
+        """Trains everything."""
+        for beta in self.betas:
+            betas = torch.full((len(self.splits), 1), beta)
+            self.candidates.append(
+                [self._fit(f"beta{beta}", self.parts.train, betas, r) for r in self.restarts]
             )
-            fits[stage].append(done)
-    return dict(fits)
+        if len(self.betas) > 1:
+            self.chosen = [self._choose(split) for split in self.splits]
+        if self.settings.retrained:
+            betas = torch.tensor([[self.betas[choice]] for choice in self.chosen])
+            self.final = [
+                self._fit("final", self.parts.whole, betas, r, self._stops(r))
+                for r in self.restarts
+            ]
+
+    def of_split(self, split: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Weights and curves of a split, and what else is to be known of them."""
+        fits = self.candidates[self.chosen[split]]
+        tensors: dict[str, Tensor] = {}
+        for restart, done in enumerate(fits):
+            for name, value in unstack(self._kept(done), split).items():
+                tensors[f"validated.{restart}.{name}"] = value
+            tensors[f"curve.{restart}"] = done.curves["loss"][:, split]
+        for restart, done in enumerate(self.final):
+            for name, value in unstack(done.last, split).items():
+                tensors[f"final.{restart}.{name}"] = value
+        return tensors, {
+            "network": self.specification,
+            "stages": ["validated", *(["final"] if self.final else [])],
+            "restarts": len(fits),
+            "beta": self.betas[self.chosen[split]],
+            "lowest": [int(done.epochs["loss"][split]) for done in fits],
+            "diverged": [int(done.diverged[split]) for done in [*fits, *self.final]],
+        }
+
+    def _fit(
+        self, name: str, rows: Rows, betas: Tensor, restart: int, stops: Tensor | None = None
+    ) -> StackedFit:
+        logger.info("%s, restart %d of %d", name, restart + 1, len(self.restarts))
+        seeds = [stream(self.settings.seed, "network", split, restart) for split in self.splits]
+        loss = _loss(self.model, self.settings, betas.to(self.device))
+        criterion = _loss(self.model, self.settings, betas[0, 0])
+        return fit_stacked(
+            [self._start(seed, split) for split, seed in enumerate(seeds)],
+            loss,
+            {"loss": criterion},
+            _on(rows, self.device),
+            _on(self.parts.validation, self.device),
+            self.plan,
+            seeds,
+            self.folder / f"{name}_{restart}.checkpoint",
+            stops,
+        )
+
+    def _start(self, seed: int, split: int) -> nn.Module:
+        network = initialise(self.specification, seed)
+        if self.settings.start == "spread" and isinstance(network, WTANetwork):
+            y = self.parts.train.y[split].float()
+            start_at(network, spread_out(y, self.K, generator(seed, "start")))
+        return network
+
+    def _choose(self, split: int) -> int:
+        weights = [[unstack(self._kept(done), split) for done in fits] for fits in self.candidates]
+        x, y = (part[split] for part in self.parts.validation)
+        return choose(weights, self.specification, x, y)
+
+    def _kept(self, done: StackedFit) -> dict[str, Tensor]:
+        return done.last if self.settings.kept[self.model] == "last" else done.weights["loss"]
+
+    def _stops(self, restart: int) -> Tensor | None:
+        """How long each split's kept network was trained; None if to the end."""
+        if self.settings.kept[self.model] == "last":
+            return None
+        epochs = [fits[restart].epochs["loss"] for fits in self.candidates]
+        return torch.stack([epochs[choice][split] for split, choice in enumerate(self.chosen)])
 
 
-def _of_split(
-    fits: Mapping[str, Sequence[StackedFit]], place: int, kept: str
-) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Weights and curves of one network of each stack, and what else is to be known of them."""
-    tensors: dict[str, Tensor] = {}
-    for stage, stacks in fits.items():
-        for restart, done in enumerate(stacks):
-            weights = unstack(done.last if kept == "last" else done.weights["loss"], place)
-            tensors |= {f"{stage}.{restart}.{name}": value for name, value in weights.items()}
-    validated = fits["validated"]
-    for restart, done in enumerate(validated):
-        tensors[f"curve.{restart}"] = done.curves["loss"][:, place]
-    return tensors, {
-        "stages": list(fits),
-        "restarts": len(validated),
-        "lowest": [int(done.epochs["loss"][place]) for done in validated],
-        "diverged": [int(done.diverged[place]) for done in validated],
-    }
+def _plan(settings: Settings, rows: int) -> Plan:
+    """The plan, with as many epochs as the limit of steps allows, at least one."""
+    plan = Plan(**settings.plan)
+    if settings.steps is None:
+        return plan
+    whole = max(1, settings.steps // math.ceil(rows / plan.batch_size))
+    return Plan(**{**settings.plan, "epochs": min(plan.epochs, whole)})
 
 
 def _specification(model: str, inputs: int, K: int, settings: Settings) -> dict[str, Any]:
@@ -184,11 +249,12 @@ def _specification(model: str, inputs: int, K: int, settings: Settings) -> dict[
     raise ValueError(f"unknown model {model!r}: expected wta, hist or mdn")
 
 
-def _loss(model: str, settings: Settings) -> Objective:
+def _loss(model: str, settings: Settings, beta: Tensor) -> Objective:
+    """Loss of a model, for WTA with a weight of the scores that broadcasts against rows."""
     reduction = settings.score_reduction
     match model:
         case "wta":
-            return partial(losses.wta, beta=settings.beta, score_reduction=reduction)
+            return partial(losses.wta, beta=beta, score_reduction=reduction)
         case "hist":
             return partial(losses.scoring, score_reduction=reduction)
         case _:
