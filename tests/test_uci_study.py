@@ -37,7 +37,6 @@ PAPER = Settings(
     held_out=0.2,
     steps=None,
     betas=[1.0],
-    start="default",
     score_reduction="sum",
     mixture_loss="exact",
     kept=dict.fromkeys(("wta", "hist", "mdn"), "lowest loss"),
@@ -200,7 +199,7 @@ def test_networks_can_be_trained_anew_on_all_rows(data: Path, tmp_path: Path) ->
 
 def test_each_split_takes_the_weight_of_scores_that_suits_it(data: Path, tmp_path: Path) -> None:
     """Scores that learn nothing lose wherever others have learnt anything."""
-    settings = replace(PAPER, betas=[0.0, 1.0], retrained=True, start="spread")
+    settings = replace(PAPER, betas=[0.0, 1.0], retrained=True)
     files = {split: tmp_path / f"{split}.safetensors" for split in range(COUNT)}
     train("toy", "wta", 5, data, files, settings, tmp_path / "unfinished", "cpu", "code")
     single = replace(settings, betas=[1.0])

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 import torch
@@ -20,11 +20,12 @@ from vwta.data.uci import official_splits
 from vwta.metrics import nll, rmse, tidy
 from vwta.provenance import provenance
 from vwta.spaces import Box
+from vwta.stacking import Rows
 from vwta.storage import below, read_tensors, sha256, write_table
 from vwta.studies.uci.bandwidth import Found, Search, find
 from vwta.studies.uci.choice import load
 from vwta.studies.uci.laws import LINE, Law, law_of, mean_of_atoms
-from vwta.studies.uci.rows import Division, divide
+from vwta.studies.uci.rows import divide
 
 logger = logging.getLogger(__name__)
 
@@ -88,6 +89,7 @@ def evaluate(
     splits = official_splits(dataset, len(tensors["target"]), count)
     parts = divide(tensors["inputs"], tensors["target"], splits, settings.held_out, settings.seed)
     step = step_of(tensors["target"]) if facts["discrete"] else None
+    validation, test = parts.validation, parts.test
     rows: list[dict[str, Any]] = []
     seen: list[dict[str, Any]] = []
     trainings = []
@@ -96,7 +98,13 @@ def evaluate(
             logger.info("%s, split %d/%d", model, split + 1, len(files))
             stored, metadata = read_tensors(file)
             trainings.append(metadata["provenance"])
-            measured = _measure(stored, metadata, parts, split, step, settings)
+            here = _Split(
+                Rows(validation.x[split], validation.y[split]),
+                Rows(test.x[split], test.y[split]),
+                parts.mean[split].item(),
+                parts.scale[split].item(),
+            )
+            measured = _measure(stored, metadata, here, step, settings)
             for row in measured:
                 (seen if "chosen" in row else rows).append({"split": split, **row})
     common = {"protocol": protocol, "dataset": dataset}
@@ -107,33 +115,40 @@ def evaluate(
     write_table(searches, search.astype(SEARCH_COLUMNS), record)
 
 
+class _Split(NamedTuple):
+    """Rows of a split, `(n, d)` and `(n, 1)`, and by what its targets were standardised."""
+
+    validation: Rows
+    test: Rows
+    mean: float
+    scale: float
+
+
 @torch.no_grad()
 def _measure(
     stored: Mapping[str, Tensor],
     metadata: Mapping[str, Any],
-    parts: Division,
-    split: int,
+    split: _Split,
     step: float | None,
     settings: Settings,
 ) -> Iterator[dict[str, Any]]:
     """Rows of metrics, and of the searches, of all methods of the networks of a split."""
     validated, final = (_load(stored, metadata, metadata["stages"][at]) for at in (0, -1))
     kind = metadata["network"]["kind"]
-    deviation = parts.scale[split].item()
-    validation, test = ((rows.x[split], rows.y[split]) for rows in (parts.validation, parts.test))
+    validation, test, _, deviation = split
     search = Search(**settings.search)
     for method, restarts in _methods(kind, len(final)).items():
         tuned, tested = validated[:restarts], final[:restarts]
-        space = _space(parts, split, [*tuned, *tested], settings.domain)
-        law, h = law_of(method, tested, test[0], space), None
+        space = _space(split, [*tuned, *tested], settings.domain)
+        law, h = law_of(method, tested, test.x, space), None
         if kind != "mdn":
-            held_out = law_of(method, tuned, validation[0], space)
-            found = find(held_out, validation[1], search, deviation)
+            held_out = law_of(method, tuned, validation.x, space)
+            found = find(held_out, validation.y, search, deviation)
             h, law = found.h, law.with_bandwidth(found.h)
             yield from _search_rows(method, found, deviation)
-        mean = mean_of_atoms(tested, test[0])
-        for row in _rows(law, mean, test[1], deviation, step, settings.level):
-            yield {"method": method, "h": h, "tuned": h is not None, "n": len(test[1]), **row}
+        mean = mean_of_atoms(tested, test.x)
+        for row in _rows(law, mean, test.y, deviation, step, settings.level):
+            yield {"method": method, "h": h, "tuned": h is not None, "n": len(test.y), **row}
     if kind == "mdn":
         diverged = sum(epoch > 0 for epoch in metadata["diverged"])
         count = len(metadata["diverged"])
@@ -184,7 +199,7 @@ def _methods(kind: str, restarts: int) -> dict[str, int]:
     return methods if restarts == 1 else {**methods, "v_wta_ensemble": restarts}
 
 
-def _space(parts: Division, split: int, networks: Sequence[nn.Module], domain: str) -> Box:
+def _space(split: _Split, networks: Sequence[nn.Module], domain: str) -> Box:
     """Where cells are cut, in standardised units.
 
     The published code cuts them at plus and minus |mean| + 8 standard deviations, in original
@@ -192,11 +207,10 @@ def _space(parts: Division, split: int, networks: Sequence[nn.Module], domain: s
     """
     if domain == "line":
         return LINE
-    mean, scale = parts.mean[split].item(), parts.scale[split].item()
-    reach = abs(mean) + 8 * scale
-    low, high = (-reach - mean) / scale, (reach - mean) / scale
-    for rows in (parts.validation, parts.test):
-        atoms = [network(rows.x[split]).points for network in networks]
+    reach = abs(split.mean) + 8 * split.scale
+    low, high = (-reach - split.mean) / split.scale, (reach - split.mean) / split.scale
+    for rows in (split.validation, split.test):
+        atoms = [network(rows.x).points for network in networks]
         low = min(low, *(points.min().item() for points in atoms))
         high = max(high, *(points.max().item() for points in atoms))
     return Box(low, high)

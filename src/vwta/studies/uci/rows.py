@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["Division", "divide"]
+__all__ = ["Division", "Scaling", "divide"]
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,25 +16,68 @@ from vwta.seeds import generator
 from vwta.stacking import Rows
 
 
+class Scaling(NamedTuple):
+    """Mean and standard deviation of each column, `(S, 1, c)`, in each split."""
+
+    mean: Tensor
+    deviation: Tensor
+
+
 @dataclass(frozen=True)
 class Division:
-    """The rows of S splits, in float64; inputs and targets are standardised.
+    """The rows of S splits. They are standardised, in float64, anew each time they are asked for.
 
     Attributes:
-        train: rows to train on.
-        validation: rows by which epochs and bandwidths are chosen.
-        whole: all rows of the training side of the split.
-        test: rows of its test side.
-        mean: mean of the targets of `whole`, with shape `(S,)`.
-        scale: their standard deviation, likewise.
+        inputs: of the whole table, with shape `(N, d)`.
+        target: likewise, with shape `(N,)`.
+        train_rows: numbers of the rows to train on, with shape `(S, n)`.
+        validation_rows: of those by which epochs and bandwidths are chosen.
+        whole_rows: of all on the training side of the split.
+        test_rows: of those on its test side.
+        x_scaling: by which inputs are standardised.
+        y_scaling: by which targets are.
     """
 
-    train: Rows
-    validation: Rows
-    whole: Rows
-    test: Rows
-    mean: Tensor
-    scale: Tensor
+    inputs: Tensor
+    target: Tensor
+    train_rows: Tensor
+    validation_rows: Tensor
+    whole_rows: Tensor
+    test_rows: Tensor
+    x_scaling: Scaling
+    y_scaling: Scaling
+
+    @property
+    def train(self) -> Rows:
+        return self._rows(self.train_rows)
+
+    @property
+    def validation(self) -> Rows:
+        return self._rows(self.validation_rows)
+
+    @property
+    def whole(self) -> Rows:
+        return self._rows(self.whole_rows)
+
+    @property
+    def test(self) -> Rows:
+        return self._rows(self.test_rows)
+
+    @property
+    def mean(self) -> Tensor:
+        """Mean of the targets on the training side, with shape `(S,)`."""
+        return self.y_scaling.mean.flatten()
+
+    @property
+    def scale(self) -> Tensor:
+        """Their standard deviation, with shape `(S,)`."""
+        return self.y_scaling.deviation.flatten()
+
+    def _rows(self, index: Tensor) -> Rows:
+        x, y = self.inputs[index], self.target[index][..., None]
+        for values, scaling in ((x, self.x_scaling), (y, self.y_scaling)):
+            values.sub_(scaling.mean).div_(scaling.deviation)
+        return Rows(x, y)
 
 
 def divide(
@@ -60,32 +104,17 @@ def divide(
     """
     sides = [[torch.from_numpy(side) for side in split] for split in splits]
     whole, test = (torch.stack(side) for side in zip(*sides, strict=True))
-    x_mean, x_scale = _moments(inputs[whole])
-    y_mean, y_scale = _moments(target[whole][..., None])
-
-    def rows(index: Tensor) -> Rows:
-        return Rows(
-            (inputs[index] - x_mean) / x_scale, (target[index][..., None] - y_mean) / y_scale
-        )
-
-    train, validation = whole, test
-    if held_out is not None:
-        train, validation = _cut(whole, held_out, seed)
-    return Division(
-        train=rows(train),
-        validation=rows(validation),
-        whole=rows(whole),
-        test=rows(test),
-        mean=y_mean.flatten(),
-        scale=y_scale.flatten(),
-    )
+    train, validation = (whole, test) if held_out is None else _cut(whole, held_out, seed)
+    scalings = _scaling(inputs[whole]), _scaling(target[whole][..., None])
+    return Division(inputs, target, train, validation, whole, test, *scalings)
 
 
-def _moments(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and standard deviation of values `(S, n, c)` over n, `(S, 1, c)`; 1 in place of 0."""
-    mean, scale = values.mean(1, keepdim=True), values.std(1, correction=0, keepdim=True)
+def _scaling(values: Tensor) -> Scaling:
+    """That of values `(S, n, c)`; columns that do not vary are divided by 1."""
+    mean = values.mean(1, keepdim=True)
     constant = (values == values[:, :1]).all(1, keepdim=True)
-    return mean, scale.masked_fill(constant, 1.0)
+    deviation = values.sub_(mean).square_().mean(1, keepdim=True).sqrt()
+    return Scaling(mean, deviation.masked_fill(constant, 1.0))
 
 
 def _cut(whole: Tensor, part: float, seed: int) -> tuple[Tensor, Tensor]:

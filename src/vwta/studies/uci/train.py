@@ -14,15 +14,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from vwta import losses
 from vwta.data.uci import official_splits
-from vwta.networks import WTANetwork, initialise
+from vwta.networks import initialise
 from vwta.provenance import provenance
-from vwta.seeds import generator, stream
+from vwta.seeds import stream
 from vwta.stacking import Plan, Rows, StackedFit, fit_stacked, unstack
-from vwta.starts import spread_out, start_at
 from vwta.storage import in_pieces, key, read_tensors, sha256, write_tensors
 from vwta.studies.uci.choice import choose
 from vwta.studies.uci.rows import Division, divide
@@ -48,7 +47,6 @@ class Settings:
             the lowest validation NLL.
         score_reduction: how the loss of the scores goes over k; with `softmax` they are one.
         mixture_loss: the negative log-likelihood, or the published one with a wrong normaliser.
-        start: whether hypotheses start where chance puts them, or spread over the targets.
         kept: for each model, the weights with the lowest validation loss or the last ones.
         retrained: whether networks are trained anew on all training rows, for as many epochs as
             those that are kept were, to be tested in their place.
@@ -64,7 +62,6 @@ class Settings:
     betas: list[float]
     score_reduction: Literal["sum", "mean", "softmax"]
     mixture_loss: Literal["exact", "published"]
-    start: Literal["default", "spread"]
     kept: dict[str, Literal["lowest loss", "last"]]
     retrained: bool
     bins: dict[str, float]
@@ -141,27 +138,27 @@ class _Trainings:
         self.splits = range(len(parts.scale))
         self.betas = settings.betas if model == "wta" else settings.betas[:1]
         self.restarts = range(settings.restarts if model == "wta" else 1)
-        self.specification = _specification(model, parts.train.x.shape[-1], K, settings)
-        self.plan = _plan(settings, rows=parts.train.x.shape[1])
+        self.specification = _specification(model, parts.inputs.shape[1], K, settings)
+        self.plan = _plan(settings, rows=parts.train_rows.shape[1])
+        self.held_out = _on(parts.validation, device)
         self.candidates: list[list[StackedFit]] = []
         self.chosen = [0 for _ in self.splits]
         self.final: list[StackedFit] = []
 
     def run(self) -> None:
         """Trains everything."""
+        rows = _on(self.parts.train, self.device)
         for beta in self.betas:
             betas = torch.full((len(self.splits), 1), beta)
             self.candidates.append(
-                [self._fit(f"beta{beta}", self.parts.train, betas, r) for r in self.restarts]
+                [self._fit(f"beta{beta}", rows, betas, r) for r in self.restarts]
             )
         if len(self.betas) > 1:
             self.chosen = [self._choose(split) for split in self.splits]
         if self.settings.retrained:
             betas = torch.tensor([[self.betas[choice]] for choice in self.chosen])
-            self.final = [
-                self._fit("final", self.parts.whole, betas, r, self._stops(r))
-                for r in self.restarts
-            ]
+            rows = _on(self.parts.whole, self.device)
+            self.final = [self._fit("final", rows, betas, r, self._stops(r)) for r in self.restarts]
 
     def of_split(self, split: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Weights and curves of a split, and what else is to be known of them."""
@@ -191,23 +188,16 @@ class _Trainings:
         loss = _loss(self.model, self.settings, betas.to(self.device))
         criterion = _loss(self.model, self.settings, betas[0, 0])
         return fit_stacked(
-            [self._start(seed, split) for split, seed in enumerate(seeds)],
+            [initialise(self.specification, seed) for seed in seeds],
             loss,
             {"loss": criterion},
-            _on(rows, self.device),
-            _on(self.parts.validation, self.device),
+            rows,
+            self.held_out,
             self.plan,
             seeds,
             self.folder / f"{name}_{restart}.checkpoint",
             stops,
         )
-
-    def _start(self, seed: int, split: int) -> nn.Module:
-        network = initialise(self.specification, seed)
-        if self.settings.start == "spread" and isinstance(network, WTANetwork):
-            y = self.parts.train.y[split].float()
-            start_at(network, spread_out(y, self.K, generator(seed, "start")))
-        return network
 
     def _choose(self, split: int) -> int:
         weights = [[unstack(self._kept(done), split) for done in fits] for fits in self.candidates]
