@@ -133,7 +133,7 @@ class _Trainings:
         device: torch.device,
         folder: Path,
     ) -> None:
-        self.model, self.K, self.parts, self.settings = model, K, parts, settings
+        self.model, self.parts, self.settings = model, parts, settings
         self.device, self.folder = device, folder
         self.splits = range(len(parts.scale))
         self.betas = settings.betas if model == "wta" else settings.betas[:1]
