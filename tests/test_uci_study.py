@@ -386,6 +386,21 @@ def test_the_published_domain_cuts_where_atoms_still_fit(
     assert table["value"].map(math.isfinite).all()
 
 
+def test_a_bandwidth_at_the_border_is_warned_of(
+    data: Path,
+    trained: dict[str, list[Path]],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    settings = replace(MEASURE, search={**SEARCH, "low": 1.5})
+    searches = tmp_path / "searches.parquet"
+    files = {"hist": trained["hist"][:1]}
+    path = tmp_path / "evaluation.parquet"
+    evaluate(files, data, path, searches, settings, "code", "paper", "toy", 5)
+    assert read_table(searches)["border"].all()
+    assert "tk_hist: the search for h ends at the interval's border, 1.5" in caplog.text
+
+
 def test_an_own_table_becomes_a_set(tmp_path: Path) -> None:
     source, path = tmp_path / "houses.csv", tmp_path / "houses.safetensors"
     source.write_text("rooms;price\n3;1.5\n4;2.5\n5;4.0\n")

@@ -145,6 +145,10 @@ def _measure(
             held_out = law_of(method, tuned, validation.x, space)
             found = find(held_out, validation.y, search, deviation)
             h, law = found.h, law.with_bandwidth(found.h)
+            if found.border:
+                logger.warning(
+                    "%s: the search for h ends at the interval's border, %.4g", method, h
+                )
             yield from _search_rows(method, found, deviation)
         mean = mean_of_atoms(tested, test.x)
         for row in _rows(law, mean, test.y, deviation, step, settings.level):
