@@ -401,6 +401,20 @@ def test_a_bandwidth_at_the_border_is_warned_of(
     assert "tk_hist: the search for h ends at the interval's border, 1.5" in caplog.text
 
 
+def test_networks_that_are_lost_have_no_metric(
+    data: Path, trained: dict[str, list[Path]], tmp_path: Path
+) -> None:
+    tensors, metadata = read_tensors(trained["mdn"][0])
+    tensors["validated.0.heads.bias"][3] = math.nan
+    lost = tmp_path / "lost.safetensors"
+    write_tensors(lost, tensors, metadata)
+    path, searches = tmp_path / "evaluation.parquet", tmp_path / "searches.parquet"
+    files = {"mdn": [lost, *trained["mdn"][1:]]}
+    evaluate(files, data, path, searches, MEASURE, "code", "paper", "toy", 5)
+    nll = read_table(path).query("metric == 'nll'").set_index("split")["value"]
+    assert nll.isna().tolist() == [True, False, False]
+
+
 def test_an_own_table_becomes_a_set(tmp_path: Path) -> None:
     source, path = tmp_path / "houses.csv", tmp_path / "houses.safetensors"
     source.write_text("rooms;price\n3;1.5\n4;2.5\n5;4.0\n")

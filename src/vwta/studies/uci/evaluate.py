@@ -139,6 +139,11 @@ def _measure(
     search = Search(**settings.search)
     for method, restarts in _methods(kind, len(final)).items():
         tuned, tested = validated[:restarts], final[:restarts]
+        if not all(map(_is_finite, [*tuned, *tested])):
+            logger.warning("%s: weights are not finite, and so is no metric", method)
+            for metric in ("nll", "rmse"):
+                yield {"method": method, "metric": metric, "value": math.nan, "n": len(test.y)}
+            continue
         space = _space(split, [*tuned, *tested], settings.domain)
         law, h = law_of(method, tested, test.x, space), None
         if kind != "mdn":
@@ -193,6 +198,10 @@ def _load(stored: Mapping[str, Tensor], metadata: Mapping[str, Any], stage: str)
         load(metadata["network"], below(f"{stage}.{restart}.", stored))
         for restart in range(metadata["restarts"])
     ]
+
+
+def _is_finite(network: nn.Module) -> bool:
+    return all(bool(weight.isfinite().all()) for weight in network.parameters())
 
 
 def _methods(kind: str, restarts: int) -> dict[str, int]:
