@@ -177,6 +177,21 @@ def test_same_seed_same_bits(tmp_path: Path, noises: dict[str, NDArray[np.float3
     assert content["a"][1] != content["c"][1]
 
 
+def test_a_scene_is_listed_once_it_is_whole(
+    tmp_path: Path, noises: dict[str, NDArray[np.float32]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: Path, *_: object) -> None:
+        path.write_bytes(b"RIFF")
+        raise OSError("no space left")
+
+    make_scene(Scene(tmp_path, 1, 1, "train", 1), noises, SHORT, 1)
+    monkeypatch.setattr(wavfile, "write", fail)
+    with pytest.raises(OSError, match="no space left"):
+        make_scene(Scene(tmp_path, 1, 1, "train", 2), noises, SHORT, 1)
+    assert [scene.number for scene in list_scenes(tmp_path, [1], [1], ["train"])] == [1]
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
 def test_train_and_test_share_no_recording() -> None:
     names = list(SECONDS)
     for split in (1, 2):
@@ -190,6 +205,8 @@ def test_train_and_test_share_no_recording() -> None:
 def test_wrong_settings_are_explained() -> None:
     with pytest.raises(ValueError, match="unknown normalisation 'n3d': expected one of N3D"):
         Settings(normalisation="n3d")
+    with pytest.raises(ValueError, match="expected 0 < nearest <= farthest"):
+        Settings(distances=(0.0, 10.0, 0.5))
     with pytest.raises(ValueError, match="make duration longer"):
         drawn(1, 0, Settings(duration=2.0))
 

@@ -100,6 +100,11 @@ class Settings:
         ):
             if value not in known:
                 raise ValueError(f"unknown {name} {value!r}: expected one of {', '.join(known)}")
+        nearest, farthest, step = self.distances
+        if not (0 < nearest <= farthest and step > 0):
+            raise ValueError(
+                f"distances {self.distances}: expected 0 < nearest <= farthest, and a positive step"
+            )
 
 
 def read_sounds(folder: Path) -> dict[str, NDArray[np.float32]]:
@@ -179,12 +184,12 @@ def draw_events(
         while True:
             names = choices[_index(len(choices), rng)]
             name = names[_index(len(names), rng)]
-            end = start + seconds[name]
+            start, end = round(start, 6), round(start + seconds[name], 6)
             if end > settings.duration:
                 break
             azimuth, elevation = _direction(events, start, end, settings.separation, rng)
             distance = _distance(settings.distances, rng)
-            events.append(Event(name, round(start, 6), round(end, 6), elevation, azimuth, distance))
+            events.append(Event(name, start, end, elevation, azimuth, distance))
             start = end + _uniform(settings.gap, rng)
     return sorted(events, key=lambda event: event.start)
 
