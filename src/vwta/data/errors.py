@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["BadArchive", "BadTable", "DataError", "Mismatch", "NoSpace", "Unavailable"]
+__all__ = [
+    "BadArchive",
+    "BadRecording",
+    "BadTable",
+    "DataError",
+    "Mismatch",
+    "NoSpace",
+    "Unavailable",
+]
 
 
 class DataError(RuntimeError):
@@ -27,3 +35,7 @@ class BadArchive(DataError):
 
 class BadTable(DataError):
     """A table that cannot be read as numbers."""
+
+
+class BadRecording(DataError):
+    """A recording that cannot be read as expected."""
