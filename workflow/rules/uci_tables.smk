@@ -13,14 +13,6 @@ UCI_TABLES = [
 ]
 
 
-def uci_figures_of(protocol):
-    """Names of a protocol's pictures, without its own."""
-    searched = ["v_wta", "k_wta", "tk_hist"]
-    if UCI_STUDY["training"][protocol]["restarts"] > 1:
-        searched.append("v_wta_ensemble")
-    return ["nll", "rmse", *(f"search_{method}" for method in searched)]
-
-
 rule uci_tables:
     input:
         expand(

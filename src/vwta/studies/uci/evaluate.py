@@ -97,7 +97,8 @@ def evaluate(
         for split, file in enumerate(files):
             logger.info("%s, split %d/%d", model, split + 1, len(files))
             stored, metadata = read_tensors(file)
-            trainings.append(metadata["provenance"])
+            if split == 0:  # one job trains all splits
+                trainings.append(_of_job(metadata["provenance"], len(files)))
             here = _Split(
                 Rows(validation.x[split], validation.y[split]),
                 Rows(test.x[split], test.y[split]),
@@ -112,7 +113,14 @@ def evaluate(
     table = tidy(rows, study="uci", K=K, seed=settings.seed, **common)
     write_table(metrics, table, {**record, **common, "discrete": facts["discrete"]})
     search = pd.DataFrame([{**common, **row} for row in seen], columns=list(SEARCH_COLUMNS))
-    write_table(searches, search.astype(SEARCH_COLUMNS), record)
+    brief = {key: value for key, value in record["provenance"].items() if key != "trainings"}
+    write_table(searches, search.astype(SEARCH_COLUMNS), {"provenance": brief})
+
+
+def _of_job(record: Mapping[str, Any], splits: int) -> dict[str, Any]:
+    """The record of a job that trains all splits, from that of one split."""
+    shared = {name: value for name, value in record.items() if name != "split"}
+    return {**shared, "cpu_seconds": splits * record["cpu_seconds"]}
 
 
 class _Split(NamedTuple):
