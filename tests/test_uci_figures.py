@@ -235,3 +235,11 @@ def test_the_note_is_clear_of_the_lines(tmp_path: Path, drawn: list[Figure]) -> 
     note = boston.texts[0].get_window_extent()
     highest = max(y for line in boston.lines for _, y in data(line))
     assert boston.transData.transform((1.0, highest))[1] < note.y0
+
+
+def test_a_narrow_range_of_bandwidths_leaves_its_ticks_apart(
+    tmp_path: Path, drawn: list[Figure]
+) -> None:
+    for axis in search(tmp_path, drawn)[:2]:
+        low, high = axis.get_xlim()
+        assert high / low > 0.999 * module.NARROWEST

@@ -27,6 +27,7 @@ LABELS = {"nll": "NLL (nats)", "rmse": "RMSE"}
 APART = 0.22  # ours and printed, from the middle of a method's line
 FAR = 6.0  # without printed numbers, so many typical distances from the median is far off
 SMALL = 5.5  # size of the writing inside a panel
+NARROWEST = 5.0  # ratio of the ends of an axis of bandwidths
 LINEAR = 0.1  # the scale of the search is linear up to here, in nats, and logarithmic beyond
 
 
@@ -232,6 +233,9 @@ def _search(axis: Axes, rows: pd.DataFrame, color: str) -> None:
         text = f"at the border in\n{at_border} of {rows['split'].nunique()} splits"
         place = axis.transAxes
         axis.text(0.5, 1, text, transform=place, ha="center", va="top", weight="bold", fontsize=6.5)
+    low, high = axis.get_xlim()
+    widen = max(1.0, math.sqrt(NARROWEST * low / high))  # ticks of a narrow range would overlap
+    axis.set_xlim(low / widen, high * widen)
     axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=5))
     axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.xaxis.set_minor_formatter(NullFormatter())
