@@ -240,6 +240,10 @@ def test_the_note_is_clear_of_the_lines(tmp_path: Path, drawn: list[Figure]) -> 
 def test_a_narrow_range_of_bandwidths_leaves_its_ticks_apart(
     tmp_path: Path, drawn: list[Figure]
 ) -> None:
-    for axis in search(tmp_path, drawn)[:2]:
-        low, high = axis.get_xlim()
-        assert high / low > 0.999 * module.NARROWEST
+    row = {"protocol": "paper", "dataset": "boston", "method": "v_wta", "split": 0}
+    tried = [{"h": h, "nll": h, "chosen": h == 0.5, "border": False} for h in (0.5, 0.51)]
+    write_table(tmp_path / "search", pd.DataFrame([{**row, **one} for one in tried]), {})
+    module.bandwidth_search(tmp_path / "search", [], "paper", "v_wta", ["boston"])
+    low, high = drawn[0].axes[0].get_xlim()
+    assert high / low == pytest.approx(module.NARROWEST)
+    assert low < 0.5 < 0.51 < high
