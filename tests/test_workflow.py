@@ -238,7 +238,7 @@ def test_distances_declare_their_work(tree: Path) -> None:
             "src/vwta/models.py",
             "if self.kernel is None:",
             "if not self.kernel:",
-            MODELLED | UCI_MEASURED,
+            MODELLED | UCI_TRAINED,
         ),
         ("src/vwta/stacking.py", "(step + 0.5)", "(step + 0.4)", UCI_TRAINED),
         ("src/vwta/uci_tables.py", '"no data"', '"nothing"', {"table_uci"}),
