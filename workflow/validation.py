@@ -20,6 +20,7 @@ __all__ = [
     "ownership_problems",
     "problems",
     "protocol_contradictions",
+    "set_name",
 ]
 
 BOUNDS = {
@@ -148,12 +149,17 @@ def data_contradictions(table: dict) -> list[str]:
     return lines
 
 
+def set_name(entry: str | dict) -> str:
+    """Name of an entry of uci.datasets; a table of one's own has that of its file."""
+    return Path(entry["csv"]).stem if isinstance(entry, dict) else entry
+
+
 def _uci(study: dict, sets: list[str]) -> Iterator[str]:
     """What is wrong with the protocols and sets of the UCI study."""
     names = []
     for index, entry in enumerate(study["datasets"]):
         place = f"uci.datasets[{index}]"
-        name = Path(entry["csv"]).stem if isinstance(entry, dict) else entry
+        name = set_name(entry)
         if entry is name and name not in sets:
             close = get_close_matches(name, sets, n=1)
             hint = f" ({_hint(close)})" if close else ""

@@ -18,6 +18,7 @@ __all__ = [
     "bin_centres",
     "build",
     "initialise",
+    "restore",
 ]
 
 import math
@@ -244,6 +245,18 @@ def initialise(specification: Mapping[str, Any], seed: int) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream(seed, "weights"))
         return build(**specification)
+
+
+def restore(specification: Mapping[str, Any], weights: Mapping[str, Tensor]) -> nn.Module:
+    """Trained network of a specification, in float64, to be evaluated.
+
+    Arguments:
+        specification: what :func:`build` needs.
+        weights: its weights, by name.
+    """
+    network = build(**specification)
+    network.load_state_dict(weights)
+    return network.double().eval()
 
 
 def bin_centres(grid: Sequence[int], low: Sequence[float], high: Sequence[float]) -> Tensor:

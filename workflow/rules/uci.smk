@@ -39,7 +39,9 @@ for dataset in UCI_SETS:
             data=uci_table(dataset),
         output:
             **{
-                f"split{split}": f"{UCI}/{{protocol}}/{{dataset,{dataset}}}/{{model}}/K{UCI_STUDY['K']}/split{split}.safetensors"
+                f"split{split}": uci_network(
+                    "{protocol}", f"{{dataset,{dataset}}}", "{model}", split
+                )
                 for split in range(uci_splits(dataset))
             },
         log:

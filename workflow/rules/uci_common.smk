@@ -2,21 +2,12 @@
 
 UCI_STUDY = config["uci"]
 UCI = f"{RESULTS}/uci"
-UCI_RUN = f"{UCI}/{{protocol}}/{{dataset}}/{{model}}/K{UCI_STUDY['K']}"
-
-
-def own_name(entry):
-    """Name of a table of one's own: that of its file."""
-    return Path(entry["csv"]).stem
-
-
+ASKED = [validation.set_name(entry) for entry in UCI_STUDY["datasets"]]
 OWN = {
-    own_name(entry): entry for entry in UCI_STUDY["datasets"] if isinstance(entry, dict)
+    name: entry
+    for name, entry in zip(ASKED, UCI_STUDY["datasets"])
+    if isinstance(entry, dict)
 }
-ASKED = [
-    own_name(entry) if isinstance(entry, dict) else entry
-    for entry in UCI_STUDY["datasets"]
-]
 ABSENT = [
     name
     for name in ASKED
@@ -83,10 +74,16 @@ def uci_evaluation(wildcards):
     }
 
 
+def uci_network(protocol, dataset, model, split):
+    """Where the networks of a split lie."""
+    folder = f"{UCI}/{protocol}/{dataset}/{model}/K{UCI_STUDY['K']}"
+    return f"{folder}/split{split}.safetensors"
+
+
 def uci_networks(model):
     """Input function: the networks of a model, for all splits of the job's set."""
     return lambda wildcards: [
-        f"{UCI}/{wildcards.protocol}/{wildcards.dataset}/{model}/K{UCI_STUDY['K']}/split{split}.safetensors"
+        uci_network(wildcards.protocol, wildcards.dataset, model, split)
         for split in range(uci_splits(wildcards.dataset))
     ]
 

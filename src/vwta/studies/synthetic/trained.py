@@ -9,8 +9,8 @@ from typing import Any
 
 from torch import nn
 
-from vwta.networks import build
-from vwta.storage import read_tensors
+from vwta.networks import restore
+from vwta.storage import below, read_tensors
 
 
 def load_network(path: Path, kept_by: str) -> tuple[nn.Module, dict[str, Any]]:
@@ -22,8 +22,5 @@ def load_network(path: Path, kept_by: str) -> tuple[nn.Module, dict[str, Any]]:
             no winner's distance: theirs are kept by the loss in any case.
     """
     tensors, metadata = read_tensors(path)
-    network = build(**metadata["network"])
     prefix = "loss." if metadata["network"]["kind"] != "wta" else f"{kept_by}."
-    weights = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-    network.load_state_dict(weights)
-    return network.double().eval(), metadata
+    return restore(metadata["network"], below(prefix, tensors)), metadata

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["choose", "load"]
+__all__ = ["choose"]
 
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from vwta.bandwidth import tune
-from vwta.networks import build
+from vwta.networks import restore
 from vwta.studies.uci.laws import law_of
 
 logger = logging.getLogger(__name__)
@@ -37,14 +37,7 @@ def choose(
     """
     values = []
     for restarts in candidates:
-        law = law_of("v_wta", [load(specification, weights) for weights in restarts], x)
+        law = law_of("v_wta", [restore(specification, weights) for weights in restarts], x)
         values.append(tune(law, y, LOW, HIGH, TOLERANCE).value)
     logger.info("validation NLL of the candidates: %s", ", ".join(f"{v:.4f}" for v in values))
     return min(range(len(values)), key=values.__getitem__)
-
-
-def load(specification: Mapping[str, Any], weights: Mapping[str, Tensor]) -> nn.Module:
-    """A trained network, in float64."""
-    network = build(**specification)
-    network.load_state_dict(dict(weights))
-    return network.double().eval()

@@ -18,12 +18,12 @@ from torch import Tensor, nn
 from vwta.calibration import coverage, crps, dequantised, pit, pit_deviation, step_of
 from vwta.data.uci import official_splits
 from vwta.metrics import nll, rmse, tidy
+from vwta.networks import restore
 from vwta.provenance import provenance
 from vwta.spaces import Box
 from vwta.stacking import Rows
 from vwta.storage import below, read_tensors, sha256, write_table
 from vwta.studies.uci.bandwidth import Found, Search, find
-from vwta.studies.uci.choice import load
 from vwta.studies.uci.laws import LINE, Law, law_of, mean_of_atoms
 from vwta.studies.uci.rows import divide
 
@@ -203,7 +203,7 @@ def _rows(
 def _load(stored: Mapping[str, Tensor], metadata: Mapping[str, Any], stage: str) -> list[nn.Module]:
     """The networks of all restarts, as a stage of the training left them."""
     return [
-        load(metadata["network"], below(f"{stage}.{restart}.", stored))
+        restore(metadata["network"], below(f"{stage}.{restart}.", stored))
         for restart in range(metadata["restarts"])
     ]
 
