@@ -12,6 +12,7 @@ import pytest
 import yaml
 from snakemake.utils import update_config
 
+from vwta.data.ansyn import CLASSES
 from vwta.data.regression import splits_sha256
 from vwta.data.synthetic import PROBLEMS
 from vwta.data.uci import SETS, official_splits
@@ -146,6 +147,26 @@ BAD = {
     "unknown key": (
         {"synthetic": {"trainig": 1}},
         "synthetic.trainig: unknown key, did you mean training?; allowed: headline, protocols,",
+    ),
+    "audio fold that holds the same scenes as another": (
+        {"audio": {"folds": {"test": {"splits": [2], "parts": ["train"]}}}},
+        "audio.folds.test: has scenes train of split 2, as train has too; one must go",
+    ),
+    "bands that cannot be pooled": (
+        {"audio": {"features": {"bands": 100}}},
+        "audio.features.bands = 100: must be a multiple of 128, the product of audio.training",
+    ),
+    "picture of an audio network that is not trained": (
+        {"audio": {"predictions": {"K": 10}}},
+        "audio.predictions.K = 10: must be in audio.K = [9, 16, 20, 25]",
+    ),
+    "audio histogram without a grid": (
+        {"audio": {"K": [9, 10, 16]}},
+        "audio.K[1] = 10: hist needs an entry of grids with 10 bins",
+    ),
+    "source of audio that does not exist": (
+        {"audio": {"source": "ansin"}},
+        "audio.source = 'ansin': must be one of ansyn, resynthesis, synthetic (did you mean",
     ),
     "unknown section": ({"uvi": {}}, "uvi: unknown key, did you mean uci?; allowed: tier, device,"),
     "unknown set": (
@@ -469,14 +490,14 @@ def test_audio_archives_have_room(validation: ModuleType) -> None:
 
 def test_schema_and_code_know_the_same_names() -> None:
     schema = read("workflow/schemas/config.schema.yaml")
-    study = schema["properties"]["synthetic"]["properties"]
     assert set(schema["$defs"]["dataset"]["enum"]) == set(PROBLEMS)
     assert set(schema["$defs"]["bandwidths_by_dataset"]["properties"]) == set(PROBLEMS)
     assert set(schema["$defs"]["model"]["enum"]) == set(NETWORKS)
-    tuning = study["evaluation"]["properties"]["tuning"]["properties"]
-    assert set(tuning["methods"]["items"]["enum"]) == set(SWEPT)
+    assert set(schema["$defs"]["swept"]["items"]["enum"]) == set(SWEPT)
     files = {path.stem for path in (ROOT / "config/protocols/synthetic").glob("*.yaml")}
-    assert set(study["protocols"]["properties"]) == files
+    studies = schema["properties"]
+    assert set(studies["synthetic"]["properties"]["protocols"]["properties"]) == files
     files = {path.stem for path in (ROOT / "config/protocols/uci").glob("*.yaml")}
     assert set(schema["$defs"]["uci_protocol"]["enum"]) >= files
+    assert schema["properties"]["audio"]["properties"]["noise"]["required"] == list(CLASSES)
     assert all(TITLES[name] == law.title for name, law in PROBLEMS.items())

@@ -3,6 +3,7 @@
 For instance `synthetic.K[0] = 0: must be an integer >= 1`.
 """
 
+import itertools
 import math
 import re
 from collections.abc import Iterator
@@ -69,13 +70,11 @@ def contradictions(config: dict, sets: list[str]) -> list[str]:
         sets: names of the UCI study's sets.
     """
     study = config["synthetic"]
-    lines = [*_strangers(config), *_uci(config["uci"], sets)]
+    lines = [*_strangers(config), *_uci(config["uci"], sets), *_audio(config["audio"])]
     compared = [] if lines else [*_not_run(config), *_unmeasured(config)]
-    lines += [*compared, *_grids(study)]
-    tuning = study["evaluation"]["tuning"]
-    if not tuning["high"] > tuning["low"]:
-        where = "synthetic.evaluation.tuning"
-        lines.append(f"{where}.high = {tuning['high']}: must be > low = {tuning['low']}")
+    lines += [*compared]
+    for name in ("synthetic", "audio"):
+        lines += [*_grids(name, config[name]), *_tuning(name, config[name])]
     points, most = study["optimum"]["rows"], max(study["K"])
     if points < most:
         lines.append(f"synthetic.optimum.rows = {points}: must be >= the largest K = {most}")
@@ -181,17 +180,45 @@ def _uci(study: dict, sets: list[str]) -> Iterator[str]:
         yield f"uci.bins.high = {bins['high']}: must be > low = {bins['low']}"
 
 
-def _grids(study: dict) -> Iterator[str]:
+def _audio(study: dict) -> Iterator[str]:
+    """What is wrong with the protocols, folds and sizes of the audio study."""
+    if study["headline"] not in study["protocols"]:
+        known = list(study["protocols"])
+        yield f"audio.headline = {study['headline']}: must be in audio.protocols = {known}"
+    if study["predictions"]["K"] not in study["K"]:
+        must = f"must be in audio.K = {study['K']}"
+        yield f"audio.predictions.K = {study['predictions']['K']}: {must}"
+    places: dict[tuple, str] = {}
+    for name, fold in study["folds"].items():
+        for place in itertools.product(fold["splits"], fold["parts"]):
+            if place in places:
+                scenes = f"scenes {place[1]} of split {place[0]}"
+                yield f"audio.folds.{name}: has {scenes}, as {places[place]} has too; one must go"
+            places[place] = name
+    bands, pools = study["features"]["bands"], study["training"]["trunk"]["pools"]
+    if bands % math.prod(pools):
+        must = f"must be a multiple of {math.prod(pools)}"
+        yield f"audio.features.bands = {bands}: {must}, the product of audio.training.trunk.pools"
+
+
+def _tuning(name: str, study: dict) -> Iterator[str]:
+    tuning = study["evaluation"]["tuning"]
+    if not tuning["high"] > tuning["low"]:
+        where = f"{name}.evaluation.tuning"
+        yield f"{where}.high = {tuning['high']}: must be > low = {tuning['low']}"
+
+
+def _grids(name: str, study: dict) -> Iterator[str]:
     """What is wrong with the grids of the histograms: they need one, and only one, for each K."""
     sizes = [math.prod(grid) for grid in study["grids"]]
     for index, size in enumerate(sizes):
         if size in sizes[:index]:
             grid, other = study["grids"][index], study["grids"][sizes.index(size)]
-            yield f"synthetic.grids[{index}] = {grid}: has {size} bins, as many as {other}"
+            yield f"{name}.grids[{index}] = {grid}: has {size} bins, as many as {other}"
     if "hist" in study["models"]:
         for index, K in enumerate(study["K"]):
             if K not in sizes:
-                yield f"synthetic.K[{index}] = {K}: hist needs an entry of grids with {K} bins"
+                yield f"{name}.K[{index}] = {K}: hist needs an entry of grids with {K} bins"
 
 
 def _properties(study: dict) -> Iterator[str]:

@@ -270,7 +270,7 @@ def properties_work(study):
 
 
 wildcard_constraints:
-    protocol="|".join({**PROTOCOLS, **UCI_PROTOCOLS}),
-    model="wta|hist|mdn",
+    protocol="|".join({**PROTOCOLS, **UCI_PROTOCOLS, **config["audio"]["protocols"]}),
+    model="wta|hist|mdn|m_vmf",
     K=r"\d+",
     seed=r"\d+",
