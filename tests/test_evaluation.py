@@ -9,12 +9,12 @@ import pytest
 import torch
 from scipy import stats
 
+from vwta.curves import collect_curves
 from vwta.data.synthetic import SingleGaussian
 from vwta.networks import NETWORKS
 from vwta.seeds import generator
 from vwta.spaces import Box
 from vwta.storage import read_metadata, read_table, read_tensors, write_tensors
-from vwta.studies.synthetic.curves import collect_curves
 from vwta.studies.synthetic.estimators import SWEPT, estimators
 from vwta.studies.synthetic.evaluate import Settings, evaluate, load_network
 from vwta.studies.synthetic.train import Settings as Training

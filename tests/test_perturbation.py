@@ -137,3 +137,12 @@ def test_wrong_scales_are_explained() -> None:
         Perturbation({("bell" if k == "knock" else k): 5.0 for k in CLASSES})
     with pytest.raises(ValueError, match="the noise of speech must be positive and finite"):
         Perturbation(dict.fromkeys(CLASSES, 0.0))
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_mean_is_the_integral_of_the_density(place: tuple[float, float], kind: int) -> None:
+    points, area = sphere()
+    direction, which = toward(*place), torch.tensor(kind)
+    mass = NOISE.log_density(points, direction, which).exp() * area
+    torch.testing.assert_close(NOISE.mean(direction, which), mass @ points, atol=1e-9, rtol=0)

@@ -63,10 +63,10 @@ def test_storage(tmp_path: Path) -> None:
     made = scene_features(SAMPLES, 4)
     assert made.dtype == torch.float16
     path = tmp_path / "scene.npy"
-    write_features(path, made)
+    write_features(path, [made, made + 1], 2)
     read = read_features(path)
     assert isinstance(read, np.memmap)
-    assert np.array_equal(read, made.numpy())
+    assert np.array_equal(read, torch.cat([made, made + 1]).numpy())
     assert [file.name for file in tmp_path.iterdir()] == ["scene.npy"]
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(BadRecording, match=r"scene\.npy: .*Remedy: remove it"):
@@ -74,3 +74,13 @@ def test_storage(tmp_path: Path) -> None:
     np.save(path, np.zeros((2, 3)))
     with pytest.raises(BadRecording, match=r"float64 with shape \(2, 3\), expected float16"):
         read_features(path)
+    with pytest.raises(ValueError, match=r"scene\.npy: 3 scenes were announced"):
+        write_features(path, [made], 3)
+
+
+def test_lowest_bands_on_a_log_scale() -> None:
+    plain = scene_features(SAMPLES, 2).float()
+    made = scene_features(SAMPLES, 2, bands=32, floor=1e-3).float()
+    expected = torch.log(1 + plain[:, :4, :, :32] / 1e-3)
+    torch.testing.assert_close(made[:, :4], expected, rtol=2e-3, atol=2e-3)
+    assert torch.equal(made[:, 4:], plain[:, 4:, :, :32])

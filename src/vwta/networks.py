@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -233,14 +233,17 @@ def build(kind: str, **arguments: Any) -> nn.Module:
     return NETWORKS[kind](**arguments)
 
 
-def initialise(specification: Mapping[str, Any], seed: int) -> nn.Module:
+def initialise(
+    specification: Mapping[str, Any], seed: int, build: Callable[..., nn.Module] = build
+) -> nn.Module:
     """Network of a specification with the initial weights of a seed.
 
     They do not depend on the state of torch's own generator, and leave it as it is.
 
     Arguments:
-        specification: what :func:`build` needs.
+        specification: what `build` needs.
         seed: the seed.
+        build: makes a network of a specification.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream(seed, "weights"))

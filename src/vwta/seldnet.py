@@ -12,6 +12,7 @@ References:
 from __future__ import annotations
 
 __all__ = [
+    "NETWORKS",
     "DirectionComponents",
     "DirectionHistogram",
     "DirectionMixture",
@@ -19,12 +20,13 @@ __all__ = [
     "SELDnet",
     "Sizes",
     "bin_directions",
+    "build",
     "directions",
 ]
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -223,6 +225,22 @@ class DirectionMixture(nn.Module):
     def forward(self, x: Tensor) -> DirectionComponents:
         means, *rest = torch.split(self.heads(self.trunk(x)), self.parts, -1)
         return DirectionComponents(unit(means.unflatten(-1, (-1, 3))), *rest)
+
+
+NETWORKS: dict[str, type[nn.Module]] = {
+    "wta": DirectionNetwork,
+    "hist": DirectionHistogram,
+    "m_vmf": DirectionMixture,
+}
+
+
+def build(kind: str, **arguments: Any) -> nn.Module:
+    """Network of a kind, with the arguments of its class: what a file of weights says of itself.
+
+    Its weights lie in memory such that convolutions are fast on a CPU.
+    """
+    network: nn.Module = NETWORKS[kind](**arguments)
+    return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
 
 
 def directions(angles: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""One training loop: data in memory, the best weights kept, the same bits after an interruption."""
+"""One training loop: the best weights are kept, and an interruption changes no bit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ __all__ = [
     "FixedData",
     "Kept",
     "Objective",
+    "Rows",
     "Schedule",
     "Scheduled",
     "fit",
@@ -33,7 +34,6 @@ logger = logging.getLogger(__name__)
 
 SAVE_EVERY = 60.0  # seconds between checkpoints
 REPORT_EVERY = 5.0  # seconds between lines in the log
-VALIDATION_ROWS = 1024  # rows evaluated at once
 
 
 Objective = Callable[[Any, Tensor], Tensor]
@@ -46,12 +46,25 @@ class Scheduled(Protocol):
     def at(self, epoch: int) -> Objective: ...
 
 
+class Rows(Protocol):
+    """Rows of inputs: a tensor, or what reads them from a disk.
+
+    Rows in another order, `rows[order]`, are rows again; those of a slice are a tensor.
+    """
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, which: Any, /) -> Any: ...
+
+    def to(self, device: torch.device, /) -> Any: ...
+
+
 class Data(Protocol):
     """Where the rows of an epoch come from; each method gives inputs and targets."""
 
-    def training(self, epoch: int) -> tuple[Tensor, Tensor]: ...
+    def training(self, epoch: int) -> tuple[Rows, Tensor]: ...
 
-    def validation(self, epoch: int) -> tuple[Tensor, Tensor]: ...
+    def validation(self, epoch: int) -> tuple[Rows, Tensor]: ...
 
 
 @dataclass(frozen=True)
@@ -70,11 +83,33 @@ class FixedData:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and how fast: Adam at a constant rate."""
+    r"""How long and how fast.
+
+    Adam's rate is constant. With a `warm_up` of w epochs it rises, then falls: in epoch e, counted
+    from 1, it is :math:`\text{learning\_rate} \, \min(e^{-1/2}, e \, w^{-3/2})`.
+
+    Arguments:
+        epochs: number of passes over the data.
+        batch_size: rows of a step.
+        learning_rate: the rate, or its scale.
+        warm_up: epochs until the rate is highest; 0 for a constant rate.
+        validation_rows: rows evaluated at once, at most.
+    """
 
     epochs: int
     batch_size: int
     learning_rate: float
+    warm_up: int = 0
+    validation_rows: int = 1024
+
+    def rate(self, epoch: int) -> float:
+        """Learning rate of an epoch, counted from 0."""
+        if not self.warm_up:
+            return self.learning_rate
+        number = epoch + 1
+        return self.learning_rate * min(
+            1 / math.sqrt(number), number / math.sqrt(self.warm_up) ** 3
+        )
 
 
 @dataclass(frozen=True)
@@ -185,6 +220,8 @@ class _Run:
         size = self.schedule.batch_size
         x, y = x[order].to(self.device), y[order].to(self.device)
         objective = self._objective()
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.schedule.rate(self.epoch)
         self.network.train()
         for start in range(self.batch * size, self.rows, size):
             self.heed(interruption)
@@ -202,8 +239,9 @@ class _Run:
         x, y = (rows.to(self.device) for rows in data.validation(self.epoch))
         self.network.eval()
         totals = self.total.new_zeros(len(self.criteria))
-        for start in range(0, len(x), VALIDATION_ROWS):
-            u, v = x[start : start + VALIDATION_ROWS], y[start : start + VALIDATION_ROWS]
+        size = self.schedule.validation_rows
+        for start in range(0, len(x), size):
+            u, v = x[start : start + size], y[start : start + size]
             out = self.network(u)
             values = [criterion(out, v) for criterion in self.criteria.values()]
             totals += torch.stack(values) * len(u)
@@ -268,8 +306,12 @@ class _Run:
             weights = below(f"kept.{name}.", tensors)
             self.kept[name] = Kept(epoch, {k: v.to(self.device) for k, v in weights.items()})
         moments: dict[int, dict[str, Tensor]] = {}
+        weights_by_index = list(self.network.parameters())
         for name, value in below("adam.", tensors).items():
             index, _, field = name.partition(".")
+            weight = weights_by_index[int(index)]
+            if value.shape == weight.shape:  # in the order of the weight's axes in memory
+                value = torch.empty_like(weight).copy_(value)
             moments.setdefault(int(index), {})[field] = value
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": moments, "param_groups": groups})

@@ -9,3 +9,63 @@ AUDIO_PROTOCOLS = {
 AUDIO_RUN = "{protocol}/{dataset}/{model}/K{K}"
 # Recordings and descriptions of an overlap and a split, in two folders as in ANSYN's archives.
 AUDIO_SCENES = f"{AUDIO}/scenes/{AUDIO_SOURCE}/ov{{overlap}}_split{{split}}"
+# Labels; what networks see lies beside them, a file for each part.
+AUDIO_FEATURES = (
+    f"{AUDIO}/features/{AUDIO_SOURCE}/ov{{overlap}}_split{{split}}.safetensors"
+)
+AUDIO_NETWORK = f"{AUDIO}/{AUDIO_RUN}/seed{{seed}}.safetensors"
+AUDIO_PREDICTIONS = f"{AUDIO}/{AUDIO_RUN}/predictions_seed{{seed}}.safetensors"
+
+
+def audio_features(part):
+    """Where the features of a part of an overlap and a split lie."""
+    return AUDIO_FEATURES.replace(".safetensors", f"_{part}.npy")
+
+
+def audio_fold(name):
+    """Files of the features of a fold."""
+    fold = AUDIO_STUDY["folds"][name]
+    return [
+        audio_features(part).format(overlap=overlap, split=split)
+        for overlap in AUDIO_STUDY["overlaps"]
+        for split in fold["splits"]
+        for part in fold["parts"]
+    ]
+
+
+def audio_labels(*folds):
+    """Files of the labels of some folds."""
+    files = [Path(file) for name in folds for file in audio_fold(name)]
+    return sorted(
+        {
+            str(file.with_name(f"{file.stem.rpartition('_')[0]}.safetensors"))
+            for file in files
+        }
+    )
+
+
+def audio_training(wildcards):
+    """Params function: what the job's training depends on, besides its data."""
+    grids = {math.prod(grid): grid for grid in AUDIO_STUDY["grids"]}
+    return {
+        **AUDIO_STUDY["training"],
+        **AUDIO_PROTOCOLS[wildcards.protocol]["training"],
+        "noise": AUDIO_STUDY["noise"],
+        "grid": grids[int(wildcards.K)] if wildcards.model == "hist" else None,
+    }
+
+
+def audio_work(wildcards):
+    """Resource function: thousands of passes of a band of a chunk through a filter."""
+    fold, sizes = AUDIO_STUDY["folds"]["train"], AUDIO_STUDY["scenes"]["sizes"]
+    scenes = len(AUDIO_STUDY["overlaps"]) * len(fold["splits"])
+    scenes *= sum(sizes[part] for part in fold["parts"])
+    chunks = scenes * AUDIO_STUDY["seconds"] // 2
+    filters = AUDIO_STUDY["training"]["trunk"]["filters"]
+    passes = AUDIO_STUDY["training"]["epochs"] * chunks
+    return passes * filters * AUDIO_STUDY["features"]["bands"] // 10**3
+
+
+def audio_predictions(wildcards):
+    """Input function: the predictions of all networks of the job's protocol."""
+    return runs(AUDIO_STUDY, None, AUDIO_PREDICTIONS, [wildcards.protocol])

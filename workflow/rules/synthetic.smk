@@ -139,6 +139,6 @@ rule collect_curves_synthetic:
         mem_mb=1000,
         runtime=10,
     params:
-        code=digest("collect_curves_synthetic.py"),
+        code=digest("collect_curves.py"),
     script:
-        "../scripts/collect_curves_synthetic.py"
+        "../scripts/collect_curves.py"

@@ -87,6 +87,22 @@ class Perturbation:
         cosine = torch.hypot(y[..., 0], y[..., 1]).clamp_min(torch.finfo(y.dtype).tiny)
         return _log_torus(alpha - azimuth, epsilon, elevation, scale) - cosine.log()
 
+    def mean(self, direction: Tensor, kind: Tensor) -> Tensor:
+        r"""Mean of the perturbed direction, a vector within the ball.
+
+        .. math:: E[u] = (e^{-\sigma^2} \cos a_0 \cos e_0, e^{-\sigma^2} \sin a_0 \cos e_0,
+            e^{-\sigma^2 / 2} \sin e_0)
+
+        Arguments:
+            direction: directions before noise, with shape `(*, 3)`.
+            kind: indices of classes, with shape `(*)`; none negative.
+
+        Returns:
+            The means, with shape `(*, 3)`.
+        """
+        shrunk = (-self._scale(kind, direction).unsqueeze(-1).square() / 2).exp()
+        return direction * torch.cat([shrunk.square(), shrunk.square(), shrunk], -1)
+
     def entropy(self, direction: Tensor, kind: Tensor) -> Tensor:
         r"""Differential entropy by area: no estimator of the law has a smaller expected NLL.
 

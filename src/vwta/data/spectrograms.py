@@ -24,7 +24,9 @@ __all__ = [
     "write_features",
 ]
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -91,18 +93,46 @@ def features(wave: Tensor) -> Tensor:
     return torch.cat([spectrum.abs(), spectrum.angle()], -3)
 
 
-def scene_features(samples: NDArray[np.int16], seconds: float = 30.0) -> Tensor:
-    """Features of all chunks of a scene, float16 with shape `(N, 8, 100, 1024)`.
+def scene_features(
+    samples: NDArray[np.int16], seconds: float = 30.0, bands: int = BINS, floor: float | None = None
+) -> Tensor:
+    """Features of all chunks of a scene, float16 with shape `(N, 8, 100, bands)`.
 
     Chunks follow each other, so that only one is held in full precision.
+
+    Arguments:
+        samples: the recording, with shape `(n, 4)`.
+        seconds: a whole number of chunks, see :func:`chunks`.
+        bands: how many of the lowest frequencies are kept.
+        floor: magnitudes m become log(1 + m / floor); None keeps them as they are.
     """
-    return torch.stack([features(chunk).half() for chunk in chunks(samples, seconds)])
+    return torch.stack(
+        [
+            _compressed(features(chunk)[..., :bands], floor).half()
+            for chunk in chunks(samples, seconds)
+        ]
+    )
 
 
-def write_features(path: Path, stored: Tensor) -> None:
-    """Writes features of chunks `(N, 8, 100, F)` as float16, whole or not at all (`.npy`)."""
-    with atomic(path) as temporary, temporary.open("wb") as file:
-        np.save(file, stored.half().numpy())
+def write_features(path: Path, scenes: Iterable[Tensor], count: int) -> None:
+    """Writes features as float16, whole or not at all (`.npy`); one scene is held at a time.
+
+    Arguments:
+        path: file to write.
+        scenes: features of each scene, with shape `(N, 8, 100, F)`.
+        count: number of scenes.
+    """
+    with atomic(path) as temporary:
+        stored: np.memmap[Any, np.dtype[np.float16]] | None = None
+        for index, scene in enumerate(scenes):
+            N = len(scene)
+            if stored is None:
+                shape = (count * N, *scene.shape[1:])
+                stored = np.lib.format.open_memmap(temporary, "w+", np.float16, shape)
+            stored[index * N : (index + 1) * N] = scene.half().numpy()
+        if stored is None or (index + 1) * N != len(stored):
+            raise ValueError(f"{path}: {count} scenes were announced, and others came")
+        stored.flush()
 
 
 def read_features(path: Path) -> NDArray[np.float16]:
@@ -117,3 +147,11 @@ def read_features(path: Path) -> NDArray[np.float16]:
             f"(N, {FEATURES}, {FRAMES}, F). Remedy: remove it and compute it again"
         )
     return np.asanyarray(stored)
+
+
+def _compressed(feature: Tensor, floor: float | None) -> Tensor:
+    """Features `(8, 100, F)` whose magnitudes, the first half, are on a log scale above a floor."""
+    if floor is None:
+        return feature
+    magnitudes, phases = feature.chunk(2, -3)
+    return torch.cat([torch.log1p(magnitudes / floor), phases], -3)

@@ -35,7 +35,7 @@ def training_curves(
     marks each epoch whose weights were kept.
 
     Arguments:
-        curves: table of :func:`vwta.studies.synthetic.curves.collect_curves`.
+        curves: table of :func:`vwta.curves.collect_curves`.
         paths: files to write, in the format of their suffix.
         protocol: protocol of the trainings.
         datasets: problems, from left to right.

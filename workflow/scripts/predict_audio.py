@@ -1,0 +1,20 @@
+"""Runs a trained network over the validation and test folds."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.studies.audio.predict import predict
+
+with job(snakemake):
+    predict(
+        network=Path(snakemake.input.network),
+        folds={
+            name: [Path(file) for file in snakemake.input[name]] for name in ("validation", "test")
+        },
+        path=Path(snakemake.output[0]),
+        kept_by=snakemake.params.kept_by,
+        batch_size=snakemake.params.batch_size,
+        device=snakemake.params.device,
+        code=snakemake.params.code,
+    )

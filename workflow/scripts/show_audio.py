@@ -1,0 +1,16 @@
+"""Takes what pictures show from a network's predictions."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.studies.audio.scenes import show_scenes
+
+with job(snakemake):
+    show_scenes(
+        predictions=Path(snakemake.input.predictions),
+        test=[Path(file) for file in snakemake.input.test],
+        path=Path(snakemake.output[0]),
+        **snakemake.params.settings,
+        code=snakemake.params.code,
+    )

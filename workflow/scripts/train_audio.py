@@ -1,0 +1,22 @@
+"""Trains a network of the audio study."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.studies.audio.train import Settings, train
+
+with job(snakemake):
+    train(
+        dataset=snakemake.wildcards.dataset,
+        model=snakemake.wildcards.model,
+        K=int(snakemake.wildcards.K),
+        folds={
+            name: [Path(file) for file in snakemake.input[name]] for name in ("train", "validation")
+        },
+        outputs={int(snakemake.wildcards.seed): Path(snakemake.output[0])},
+        settings=Settings(**snakemake.params.settings),
+        unfinished=Path(snakemake.params.unfinished),
+        device=snakemake.params.device,
+        code=snakemake.params.code,
+    )
