@@ -55,7 +55,7 @@ SETTINGS = Settings(
     validation="noised",
     modes="each",
 )
-SWITCHES = FeatureSettings(seconds=6, bands=16, floor=1e-4)
+SWITCHES = FeatureSettings(seconds=6, bands=16, every=4, floor=1e-4)
 MEASURED = measuring.Settings(
     seed=7,
     h=[0.2, 1.0],
@@ -123,7 +123,7 @@ def test_features_and_labels_are_those_of_the_scenes(scenes: Path, files: dict[s
     for index, scene in enumerate(order):
         samples, events = read_scene(scene)
         rows = slice(3 * index, 3 * index + 3)
-        expected = scene_features(samples, 6, 16, 1e-4).float()
+        expected = scene_features(samples, 6, 16, 4, 1e-4).float()
         assert torch.equal(fold.features[rows], expected)
         labels = frame_labels(events, 300)
         assert np.array_equal(fold.kind[rows].flatten(0, 1), labels.kind)

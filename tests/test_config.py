@@ -156,6 +156,10 @@ BAD = {
         {"audio": {"features": {"bands": 100}}},
         "audio.features.bands = 100: must be a multiple of 128, the product of audio.training",
     ),
+    "more frequencies than there are": (
+        {"audio": {"features": {"every": 2}}},
+        "audio.features.every = 2: there are 1024 frequencies, not 1024 x 2",
+    ),
     "picture of an audio network that is not trained": (
         {"audio": {"predictions": {"K": 10}}},
         "audio.predictions.K = 10: must be in audio.K = [9, 16, 20, 25]",

@@ -195,7 +195,10 @@ def _audio(study: dict) -> Iterator[str]:
                 scenes = f"scenes {place[1]} of split {place[0]}"
                 yield f"audio.folds.{name}: has {scenes}, as {places[place]} has too; one must go"
             places[place] = name
-    bands, pools = study["features"]["bands"], study["training"]["trunk"]["pools"]
+    bands, every = study["features"]["bands"], study["features"]["every"]
+    if bands * every > 1024:
+        yield f"audio.features.every = {every}: there are 1024 frequencies, not {bands} x {every}"
+    pools = study["training"]["trunk"]["pools"]
     if bands % math.prod(pools):
         must = f"must be a multiple of {math.prod(pools)}"
         yield f"audio.features.bands = {bands}: {must}, the product of audio.training.trunk.pools"

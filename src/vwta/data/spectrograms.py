@@ -94,7 +94,11 @@ def features(wave: Tensor) -> Tensor:
 
 
 def scene_features(
-    samples: NDArray[np.int16], seconds: float = 30.0, bands: int = BINS, floor: float | None = None
+    samples: NDArray[np.int16],
+    seconds: float = 30.0,
+    bands: int = BINS,
+    every: int = 1,
+    floor: float | None = None,
 ) -> Tensor:
     """Features of all chunks of a scene, float16 with shape `(N, 8, 100, bands)`.
 
@@ -103,15 +107,13 @@ def scene_features(
     Arguments:
         samples: the recording, with shape `(n, 4)`.
         seconds: a whole number of chunks, see :func:`chunks`.
-        bands: how many of the lowest frequencies are kept.
+        bands: number of frequencies that are kept, from the lowest on.
+        every: how far apart they are: 1 keeps all, 2 every second one.
         floor: magnitudes m become log(1 + m / floor); None keeps them as they are.
     """
-    return torch.stack(
-        [
-            _compressed(features(chunk)[..., :bands], floor).half()
-            for chunk in chunks(samples, seconds)
-        ]
-    )
+    kept = slice(0, bands * every, every)
+    whole = (features(chunk)[..., kept] for chunk in chunks(samples, seconds))
+    return torch.stack([_compressed(feature, floor).half() for feature in whole])
 
 
 def write_features(path: Path, scenes: Iterable[Tensor], count: int) -> None:

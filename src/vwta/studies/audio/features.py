@@ -27,12 +27,14 @@ class Settings:
 
     Attributes:
         seconds: duration to which scenes are padded or cropped.
-        bands: how many of the lowest frequencies are kept.
+        bands: number of frequencies that are kept, from the lowest on.
+        every: how far apart they are.
         floor: of magnitudes on a log scale; None for magnitudes as they are.
     """
 
     seconds: float
     bands: int
+    every: int
     floor: float | None
 
 
@@ -88,4 +90,4 @@ def _read(
         directions.append(direction.unflatten(0, (-1, FRAMES)))
         if number % 10 == 0 or number == len(scenes):
             logger.info("%s %d/%d", scene.part, number, len(scenes))
-        yield scene_features(samples, settings.seconds, settings.bands, settings.floor)
+        yield scene_features(samples, **asdict(settings))
