@@ -195,6 +195,17 @@ def test_names_of_classes_do_not_overlap(tmp_path: Path, drawn: list[Figure]) ->
         assert order == list(CLASSES)
 
 
+def test_classes_without_a_spread_are_left_out(tmp_path: Path, drawn: list[Figure]) -> None:
+    rows = [*spreads(None, ("truth",)), *spreads(9, ("wta",))]
+    for one in rows:
+        if one["metric"] == f"spread_{CLASSES[1]}":
+            one["value"] = math.nan
+    draw("spread", tmp_path, rows)
+    (axis,) = drawn[0].axes
+    assert {text.get_text() for text in axis.texts} == {CLASSES[0], CLASSES[2]}
+    assert set(data(by_label(axis)["WTA"])) == {(5.0, 7.0), (40.0, 30.0)}
+
+
 def test_a_correlation_without_a_value_is_told(tmp_path: Path, drawn: list[Figure]) -> None:
     rows = [*spreads(None, ("truth",)), *spreads(9, ("wta",))]
     draw("spread", tmp_path, [*rows, row("wta", math.nan, 9, "spread_correlation")])

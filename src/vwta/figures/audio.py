@@ -104,7 +104,8 @@ def spread(metrics: Path, paths: Sequence[Path], protocol: str, dataset: str) ->
     names = [f"spread_{kind}" for kind in (*CLASSES, "correlation")]
     rows = _rows(read_table(metrics), protocol, dataset, names)
     means = rows.groupby(["method", "K", "metric"], dropna=False)["value"].mean().reset_index()
-    true = means[means["method"] == "truth"].set_index("metric")["value"]
+    true = means[(means["method"] == "truth") & np.isfinite(means["value"])]
+    true = true.set_index("metric")["value"]
     if true.empty:
         raise ValueError(f"no spread of the true law of {protocol} on {dataset} in the metrics")
     counts = _counts(means[means["method"].isin(SPREADS)])
