@@ -31,7 +31,7 @@ def module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 @pytest.fixture
 def publish(module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The module, in an empty folder, with a workflow of three figures and a table."""
+    """The module, in an empty folder, with a workflow of three figures and two tables."""
 
     def job(inputs: str, *outputs: str) -> Any:
         files = tuple(f"results/full/{name}" for name in outputs)
@@ -44,6 +44,7 @@ def publish(module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         job("synthetic/metrics/emd.parquet", "tables/emd.csv", "tables/emd.md"),
         job("synthetic/paper/moons/wta/K9/seed1.safetensors", "figures/cells.png"),
         job("uci/metrics/rmse.parquet", "figures/uci_rmse.png"),
+        job("audio/metrics/nll.parquet", "tables/audio_main.md"),
     ]
     monkeypatch.setattr(module, "dry_run", lambda arguments: jobs)
     monkeypatch.setattr(module, "draw", drawn_by_counting)
@@ -163,7 +164,10 @@ def test_every_study_has_its_own(publish: ModuleType) -> None:
     publish.main("full", "uci", [])
     mine = {"uci/rmse.parquet", "uci/figures/uci_rmse.png", "uci/provenance.json"}
     assert published().keys() == mine
+    add("abc", 1, path="results/full/audio/metrics/nll.parquet")
     publish.main("full", "all", [])
+    heard = {"audio/nll.parquet", "audio/tables/audio_main.md", "audio/provenance.json"}
+    assert {name for name in published() if name.startswith("audio/")} == heard
     assert {name for name in published() if name.startswith("uci/")} == mine
     assert {Path(name).name for name in published() if name.startswith("synthetic/")} == {
         "emd.parquet",

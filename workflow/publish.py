@@ -30,6 +30,7 @@ from vwta.storage import atomic, read_metadata
 PLACE = Path("docs", "results")
 SUFFIXES = (".png", ".csv", ".md", ".tex")  # of figures and tables for readers
 REPORTED = Path("config", "reported")  # printed numbers, which are always there
+NAMED = ("uci", "audio")  # studies whose figures and tables begin with their name
 
 
 def main(tier: str, study: str, arguments: list[str]) -> None:
@@ -102,7 +103,8 @@ def study_of(file: Path, results: Path) -> str | None:
     """The study for whose readers a file is, None if it is not for them."""
     if file.parent.parent != results or file.suffix not in SUFFIXES:
         return None
-    return "uci" if file.name.startswith("uci_") else "synthetic"
+    first = file.name.partition("_")[0]
+    return first if first in NAMED else "synthetic"
 
 
 def draw(jobs: list[Job], stage: Path, arguments: list[str]) -> dict[str, str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["training_curves"]
+__all__ = ["training_curves", "training_curves_by_K"]
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -44,20 +44,62 @@ def training_curves(
     """
     table = read_table(curves)
     table = table[(table["K"] == K) & (table["protocol"] == protocol)]
+    columns = [
+        _Column(
+            TITLES[name], table[table["dataset"] == name], f"{protocol}, {{}} on {name} at K={K}"
+        )
+        for name in datasets
+    ]
+    _grid(paths, columns, models, f"loss, $K = {K}$")
+
+
+def training_curves_by_K(
+    curves: Path,
+    paths: Sequence[Path],
+    protocol: str,
+    dataset: str,
+    models: Sequence[str],
+    counts: Sequence[int],
+) -> None:
+    """Draws losses against the epoch, one panel for each model and number of atoms.
+
+    Arguments as of :func:`training_curves`, with one problem and the numbers K of atoms, from left
+    to right.
+    """
+    table = read_table(curves)
+    table = table[(table["dataset"] == dataset) & (table["protocol"] == protocol)]
+    columns = [
+        _Column(f"$K = {K}$", table[table["K"] == K], f"{protocol}, {{}} on {dataset} at K={K}")
+        for K in counts
+    ]
+    _grid(paths, columns, models, "loss")
+
+
+class _Column(NamedTuple):
+    """A column of panels: its title, its rows, and how to name what is missing of a model."""
+
+    title: str
+    rows: pd.DataFrame
+    name: str
+
+
+def _grid(
+    paths: Sequence[Path], columns: Sequence[_Column], models: Sequence[str], label: str
+) -> None:
     with style():
-        size = (max(COLUMN, 0.62 * COLUMN * len(datasets)), 0.5 * COLUMN * len(models) + 0.3)
+        size = (max(COLUMN, 0.62 * COLUMN * len(columns)), 0.5 * COLUMN * len(models) + 0.3)
         figure, axes = plt.subplots(
-            len(models), len(datasets), figsize=size, squeeze=False, sharex=True
+            len(models), len(columns), figsize=size, squeeze=False, sharex=True
         )
         for line, model in zip(axes, models, strict=True):
-            for axis, dataset in zip(line, datasets, strict=True):
-                rows = table[(table["model"] == model) & (table["dataset"] == dataset)]
+            for axis, column in zip(line, columns, strict=True):
+                rows = column.rows[column.rows["model"] == model]
                 if rows.empty:
-                    raise ValueError(f"no curve of {protocol}, {model} on {dataset} at K={K}")
+                    raise ValueError(f"no curve of {column.name.format(model)}")
                 _panel(axis, rows, METHODS[model].color)
-            line[0].set_ylabel(f"{METHODS[model].label} loss, $K = {K}$")
-        for axis, dataset in zip(axes[0], datasets, strict=True):
-            axis.set_title(TITLES[dataset])
+            line[0].set_ylabel(f"{METHODS[model].label} {label}")
+        for axis, column in zip(axes[0], columns, strict=True):
+            axis.set_title(column.title)
         for axis in axes[-1]:
             axis.set_xlabel("epoch")
         figure.legend(handles=_legend(), loc="outside lower center", ncols=3)

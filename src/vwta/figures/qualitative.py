@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "MODELS",
+    "SCORES",
     "TARGET",
     "Prediction",
     "at_input",
@@ -156,10 +157,13 @@ def at_input(tensors: dict[str, Tensor], x: float) -> Prediction:
     return Prediction(*(tensors[name][index] for name in Prediction._fields))
 
 
-def square_panels(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, Any]:
-    """A figure and its axes `(rows, columns)`, packed as closely as square panels can be."""
+def square_panels(
+    rows: int, columns: int, size: tuple[float, float], projection: str | None = None
+) -> tuple[Figure, Any]:
+    """A figure and its axes `(rows, columns)`, packed as closely as panels of a shape can be."""
     layout = ConstrainedLayoutEngine(compress=True, w_pad=0.03, h_pad=0.03, wspace=0, hspace=0)
-    return plt.subplots(rows, columns, figsize=size, squeeze=False, layout=layout)
+    kind = {"projection": projection}
+    return plt.subplots(rows, columns, figsize=size, squeeze=False, layout=layout, subplot_kw=kind)
 
 
 def frame(axis: Axes, prediction: Prediction, domain: Box) -> None:

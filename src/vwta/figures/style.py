@@ -43,7 +43,7 @@ METHODS = {
     "mdn": Look("MDN", "#CC79A7", "P"),
     "wta": Look("WTA", "#0072B2", "o"),
     "hist": Look("Hist", "#009E73", "^"),
-    "m_vmf": Look("M-vMF", "#CC79A7", "P"),
+    "m_vmf": Look("M-vMF", "#CC79A7", "P", "--"),
     "v_wta_ensemble": Look("V-WTA ensemble", "#00405F", "h"),
     "pbp": Look("PBP", "#8C8C8C", "v"),
     "mc_dropout": Look("MC Dropout", "#6E6E6E", "d"),
@@ -69,6 +69,9 @@ TITLES = {
     "wine": "Wine",
     "yacht": "Yacht",
     "year": "Year",
+    "ansyn": "ANSYN",
+    "resynthesis": "re-synthesised scenes",
+    "synthetic": "synthesised scenes",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["nll_against_h"]
+__all__ = ["nll_against_h", "nll_panel"]
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +23,7 @@ SWEEP = (
     "tk_hist",
     "unif_v_wta",
     "unif_hist",
+    "m_vmf",
     "truth",
 )
 
@@ -53,7 +54,7 @@ def nll_against_h(
             mine = rows[rows["dataset"] == dataset]
             if mine["h"].isna().all():
                 raise ValueError(f"no NLL of {protocol} on {dataset} at K={K} in the metrics")
-            _panel(axis, mine)
+            nll_panel(axis, mine)
             axis.set_title(TITLES[dataset])
         axes[0, 0].set_ylabel(f"NLL (nats), $K = {K}$")
         entries = axes[0, 0].get_legend_handles_labels()
@@ -61,7 +62,13 @@ def nll_against_h(
         save(figure, paths)
 
 
-def _panel(axis: Axes, rows: pd.DataFrame) -> None:
+def nll_panel(axis: Axes, rows: pd.DataFrame) -> None:
+    """Draws the NLL of one problem and K against the bandwidth, see :func:`nll_against_h`.
+
+    Arguments:
+        axis: where to draw.
+        rows: tidy rows at given bandwidths, or without any; all finite.
+    """
     ticks = sorted(rows["h"].dropna().unique())
     for order, method in enumerate(SWEEP):
         look, mine = METHODS[method], rows[rows["method"] == method]

@@ -1,0 +1,14 @@
+"""Draws predictions in scenes, by azimuth and elevation and on the sphere."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.figures.audio_scenes import scenes, scenes_on_sphere
+
+with job(snakemake):
+    predictions = Path(snakemake.input[0])
+    pairs = zip(snakemake.output.pdf, snakemake.output.png, strict=True)
+    flat, sphere = ([Path(path) for path in pair] for pair in pairs)
+    scenes(predictions, flat)
+    scenes_on_sphere(predictions, sphere)

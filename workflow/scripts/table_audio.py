@@ -1,0 +1,18 @@
+"""Writes the tables of the audio study."""
+
+from pathlib import Path
+
+import pandas as pd
+from job import job
+
+from vwta.audio_tables import write_tables
+from vwta.storage import read_table
+
+with job(snakemake):
+    metrics = read_table(Path(snakemake.input.metrics))
+    printed = pd.read_csv(snakemake.input.printed)
+    folder = Path(snakemake.output[0]).parent
+    dataset = snakemake.params.dataset
+    interval = snakemake.params.low, snakemake.params.high
+    for protocol, ending in snakemake.params.endings.items():
+        write_tables(metrics, printed, folder, protocol, dataset, interval, ending)
