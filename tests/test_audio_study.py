@@ -34,7 +34,7 @@ from vwta.studies.audio.features import Settings as FeatureSettings
 from vwta.studies.audio.features import make_features
 from vwta.studies.audio.predict import predict, read_predictions
 from vwta.studies.audio.rows import AudioData, MappedRows, active, read_fold
-from vwta.studies.audio.scenes import pick, show_scenes
+from vwta.studies.audio.show import pick, show_scenes
 from vwta.studies.audio.targets import Targets
 from vwta.studies.audio.train import Settings, train
 from vwta.training import Fit, Schedule, fit
