@@ -1,0 +1,1 @@
+"""The audio study, one module for each stage."""
