@@ -1,246 +1,217 @@
-"""Pictures of scenes: stars, ellipses, hypotheses and cells are where they should be."""
+"""The audio study's scenes: unpacked or made, whole or not at all, the same in every attempt."""
 
+import hashlib
+import io
+import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-import torch
-from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from torch import Tensor
+from scipy.io import wavfile
 
-from vwta.data.ansyn import CLASSES, unit_vector
-from vwta.figures import audio_scenes as module
-from vwta.figures.audio_scenes import borders, outline, scenes, scenes_on_sphere
-from vwta.figures.qualitative import SCORES, TARGET
-from vwta.spaces import unit
-from vwta.storage import write_tensors
+from vwta.data import disk
+from vwta.data.ansyn import CLASSES, COLUMNS, RATE, list_scenes, read_scene
+from vwta.data.errors import BadArchive, BadRecording, Mismatch, NoSpace, Unavailable
+from vwta.data.fetch import File, Source
+from vwta.data.scenes import read_sounds
+from vwta.data.transfer import Policy
+from vwta.studies.audio.archives import unpack_split
+from vwta.studies.audio.recordings import gather_recordings
+from vwta.studies.audio.scenes import make_split
 
-NOISE = {kind: 5.0 * number for number, kind in enumerate(CLASSES, 1)}
-K = 6
+POLICY = Policy(sleep=lambda seconds: None, timeout=(5.0, 5.0), margin=0)
+TINY = {"seed": 1, "sizes": {"train": 1, "test": 1}, "seconds": 6}
 
 
-def directions(*degrees: tuple[float, float]) -> Tensor:
-    """Unit vectors of azimuths and elevations."""
-    return torch.from_numpy(np.array([unit_vector(*pair) for pair in degrees]))
+def wav(seconds: float, channels: int) -> bytes:
+    buffer = io.BytesIO()
+    rng = np.random.default_rng(0)
+    samples = rng.integers(-999, 999, (round(seconds * RATE), channels)).astype(np.int16)
+    wavfile.write(buffer, RATE, samples if channels > 1 else samples[:, 0])
+    return buffer.getvalue()
 
 
-def tensors(recordings: int = 2, frames: int = 4) -> dict[str, Tensor]:
-    """One sound in every frame, two in the first one, none in the last."""
-    generator = torch.Generator().manual_seed(0)
-    shape = (recordings, frames)
-    points = unit(torch.randn(*shape, K, 3, generator=generator, dtype=torch.float64))
-    kind = torch.full((*shape, 3), -1)
-    kind[..., 0] = CLASSES.index("phone")
-    direction = torch.zeros(*shape, 3, 3, dtype=torch.float64)
-    direction[..., 0, :] = directions((30.0, -20.0))
-    kind[0, 0, 1] = CLASSES.index("knock")
-    direction[0, 0, 1] = directions((-150.0, 40.0))[0]
-    kind[-1, -1], direction[-1, -1] = -1, 0.0
-    scores = torch.rand(*shape, K, generator=generator)
-    return {"points": points, "scores": scores, "direction": direction, "kind": kind}
+def official(overlap: int, split: int) -> dict[str, bytes]:
+    """Members of an archive in ANSYN's format: one scene for each part."""
+    event = "speech001.wav,0.0,0.5,-10,30,2.5"
+    description = "\n".join([",".join(COLUMNS), event]).encode()
+    members = {}
+    for part in ("train", "test"):
+        name = f"{part}_1_desc_30_100"
+        members[f"wav_ov{overlap}_split{split}_30db/{name}.wav"] = wav(1, 4)
+        members[f"desc_ov{overlap}_split{split}/{name}.csv"] = description
+    return members
 
 
-def write(folder: Path, **changes: Any) -> Path:
-    """File of the predictions; changes replace tensors or facts, None removes them."""
-    stored: dict[str, Any] = tensors()
-    facts: dict[str, Any] = {"names": ["test_1_desc_30_100", "test_7_desc_30_100"], "noise": NOISE}
-    facts["seconds"] = [[0.5, 1.0, 1.5, 2.25]] * 2
-    for name, value in changes.items():
-        place = stored if name in stored else facts
-        place[name] = value
-    kept = ({k: v for k, v in place.items() if v is not None} for place in (stored, facts))
-    write_tensors(folder / "scenes", *kept)
-    return folder / "scenes"
+def zipped(members: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
 
 
-def panels(figure: Figure) -> list[Axes]:
-    return [axis for axis in figure.axes if axis.get_label() != "<colorbar>"]
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def stars(axis: Axes) -> list[tuple[float, float]]:
-    (line,) = [line for line in axis.lines if line.get_marker() == "*"]
-    assert line.get_color() == TARGET
-    return list(zip(line.get_xdata(), line.get_ydata(), strict=True))
+@pytest.mark.parametrize("below", ["", "ov2_split3/"])
+def test_unpacks_an_archive(tmp_path: Path, below: str) -> None:
+    members = official(2, 3)
+    others = {f"{below}readme.txt": b"Read me", "__MACOSX/._readme.txt": b""}
+    archive = tmp_path / "ov2_split3.zip"
+    archive.write_bytes(zipped({below + name: data for name, data in members.items()} | others))
+    folder = tmp_path / "out/ov2_split3"
+    (tmp_path / "out/.ov2_split3.99.tmp").mkdir(parents=True)  # of a process that was killed
+    unpack_split(archive, folder, 2, 3)
+    assert contents(folder) == members
+    assert [path.name for path in folder.parent.iterdir()] == ["ov2_split3"]
+    first, second = list_scenes(folder, [2], [3])
+    assert (first.part, second.part) == ("train", "test")
+    samples, events = read_scene(first)
+    assert samples.shape == (RATE, 4)
+    assert (events[0].elevation, events[0].azimuth) == (-10, 30)
 
 
-def rings(axis: Axes) -> list[Line2D]:
-    return [line for line in axis.lines if line.get_color() == TARGET and line.get_marker() != "*"]
+TEST_CSV = "desc_ov1_split1/test_1_desc_30_100.csv"
+TEST_WAV = "wav_ov1_split1_30db/test_1_desc_30_100.wav"
+GOOD = official(1, 1)
+BAD = {
+    "above": (zipped(GOOD | {"../evil": b"x"}), r"'\.\./evil' would be outside of its folder"),
+    "cut short": (zipped(GOOD)[:-500], r"ov1_split1\.zip is damaged"),
+    "spoilt inside": (zipped(GOOD).replace(b"speech001", b"speech002"), r"is damaged: Bad CRC"),
+    "description missing": (
+        zipped({name: data for name, data in GOOD.items() if name != TEST_CSV}),
+        rf"ov1_split1\.zip is not complete: {TEST_CSV}: no such file, but {TEST_WAV} needs it\. R",
+    ),
+    "no test scene": (
+        zipped({name: data for name, data in GOOD.items() if "test_" not in name}),
+        r"is not complete: wav_ov1_split1_30db: no scene test_1",
+    ),
+    "another split": (
+        zipped(official(1, 2)),
+        "has no folder wav_ov1_split1_30db; its folders are desc_ov1_split2, wav_ov1_split2_30db",
+    ),
+    "two levels down": (
+        zipped({f"a/b/{name}": data for name, data in GOOD.items()}),
+        "has no folder wav_ov1_split1_30db; its folders are a",
+    ),
+    "bomb": (zipped({f"{i}": b"" for i in range(2001)}), "it has 2001 members, more than 2000"),
+}
 
 
-def circles(axis: Axes) -> PathCollection:
-    (found,) = [one for one in axis.collections if isinstance(one, PathCollection)]
-    return found
+@pytest.mark.parametrize("case", BAD)
+def test_bad_archives_leave_nothing(tmp_path: Path, case: str) -> None:
+    content, message = BAD[case]
+    archive = tmp_path / "ov1_split1.zip"
+    archive.write_bytes(content)
+    with pytest.raises(BadArchive, match=message) as error:
+        unpack_split(archive, tmp_path / "out/ov1_split1", 1, 1)
+    assert "Remedy: delete it and fetch it again" in str(error.value)
+    assert str(error.value).count("Remedy") == 1
+    assert list((tmp_path / "out").iterdir()) == []
+    assert not list(tmp_path.rglob("evil"))
 
 
-@pytest.fixture(scope="module")
-def picture(tmp_path_factory: pytest.TempPathFactory) -> Figure:
-    """The scenes by azimuth and elevation, drawn once for all tests that only look at them."""
-    kept: list[Figure] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "save", lambda figure, paths: kept.append(figure))
-        scenes(write(tmp_path_factory.mktemp("picture")), [])
-    kept[0].draw_without_rendering()
-    plt.close(kept[0])
-    return kept[0]
+def test_scenes_depend_on_their_place_alone(tmp_path: Path) -> None:
+    make_split(tmp_path / "a/ov2_split1", 2, 1, sounds=2, **TINY)
+    larger = TINY | {"sizes": {"train": 2, "test": 1}}
+    make_split(tmp_path / "b/ov2_split1", 2, 1, sounds=2, **larger)
+    few, many = contents(tmp_path / "a"), contents(tmp_path / "b")
+    assert len(few) == 4
+    assert few.items() <= many.items()
+    assert len({data for name, data in many.items() if name.endswith(".wav")}) == 3
+    make_split(tmp_path / "c/ov2_split1", 2, 1, sounds=2, **TINY | {"seed": 2})
+    other = contents(tmp_path / "c")
+    assert other.keys() == few.keys()
+    assert all(other[name] != few[name] for name in few)
 
 
-def test_rows_are_recordings_and_columns_are_frames(picture: Figure) -> None:
-    shown = panels(picture)
-    titles = [axis.get_title() for axis in shown]
-    times = ["0.50 s", "1.00 s", "1.50 s", "2.25 s"]
-    assert titles == [*times, *times[:3], "2.25 s, silence"]
-    assert [axis.get_ylabel() for axis in shown[::4]] == [
-        "test_1\nelevation (°)",
-        "test_7\nelevation (°)",
-    ]
-    assert [bool(axis.get_xlabel()) for axis in shown] == [False] * 4 + [True] * 4
-    assert all(axis.get_xlim() == (-180, 180) for axis in shown)
-    assert all(axis.get_ylim() == (-90, 90) for axis in shown)
+def test_scenes_that_are_too_short_or_too_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(BadRecording, match=r"audio\.seconds = 2\. Remedy: make audio\.seconds"):
+        make_split(tmp_path / "out", 1, 1, sounds=2, **TINY | {"seconds": 2})
+    monkeypatch.setattr(disk.shutil, "disk_usage", lambda folder: SimpleNamespace(free=200_000_000))
+    with pytest.raises(NoSpace, match=r"4\.2 MB and a margin of 200\.0 MB are needed.*larger disk"):
+        make_split(tmp_path / "out", 1, 1, sounds=2, **TINY)
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_stars_are_at_the_true_directions(picture: Figure) -> None:
-    first, second, *_, last = panels(picture)
-    assert np.allclose(stars(first), [(30.0, -20.0), (-150.0, 40.0)])
-    assert np.allclose(stars(second), [(30.0, -20.0)])
-    assert stars(last) == []
-    assert [text.get_text() for text in first.texts] == ["phone", "knock"]
-    assert not last.texts
+def recordings(per_class: int = 2) -> dict[str, bytes]:
+    sound = wav(0.4, 1)
+    return {f"{kind}{i:03}.wav": sound + bytes(i) for kind in CLASSES for i in range(per_class)}
 
 
-def test_every_hypothesis_is_a_circle_shaded_by_its_score(picture: Figure) -> None:
-    stored = tensors()
-    highest = float(stored["scores"].max())
-    for axis, points, scores in zip(
-        panels(picture),
-        stored["points"].flatten(0, 1),
-        stored["scores"].flatten(0, 1).double(),
-        strict=True,
-    ):
-        places = circles(axis).get_offsets()
-        assert places.shape == (K, 2)
-        assert np.allclose(unit_vector(*np.array(places).T), points)
-        assert np.allclose(circles(axis).get_facecolors(), SCORES(scores.numpy() / highest))
-    bar = next(axis for axis in picture.axes if axis.get_label() == "<colorbar>")
-    assert bar.get_ylabel() == "score"
-    assert bar.get_ylim() == pytest.approx((0, highest))
+def write(folder: Path, files: dict[str, bytes]) -> Path:
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return folder
 
 
-def test_ellipses_are_one_and_two_deviations_of_the_class(picture: Figure) -> None:
-    axis = panels(picture)[1]
-    for ring, radius in zip(rings(axis), (NOISE["phone"], 2 * NOISE["phone"]), strict=True):
-        x, y = np.array(ring.get_xdata()), np.array(ring.get_ydata())
-        assert np.allclose(np.hypot(x - 30, y + 20), radius)
-    assert len(rings(panels(picture)[0])) == 4
-    assert not rings(panels(picture)[-1])
+def archive_at(website: Any, content: bytes) -> File:
+    """The archive of the recordings, on the website."""
+    website.answers["/sounds.zip"] = [(200, content)]
+    md5 = f"md5:{hashlib.md5(content, usedforsecurity=False).hexdigest()}"
+    return File("audio/sounds.zip", (Source(f"{website.address}/sounds.zip"),), (md5,))
 
 
-def pieces(azimuth: float, elevation: float, radius: float) -> list[np.ndarray]:
-    """Pieces `(n, 2)` of an outline, between what is nan."""
-    curve = np.stack(outline(azimuth, elevation, radius), -1)
-    gaps = np.flatnonzero(np.isnan(curve).any(1))
-    assert np.isnan(curve[gaps]).all()
-    split = np.split(curve, gaps)
-    return [piece[~np.isnan(piece[:, 0])] for piece in split]
+def in_archive(files: dict[str, bytes]) -> bytes:
+    """As the official archive has them: two levels down, among files of other kinds."""
+    members = {f"train_dev/train/{name}": data for name, data in files.items()}
+    scene = {"train_dev/dev/sound/dev_1_ebr_-6_nec_1_poly_0.wav": wav(0.1, 1)}
+    return zipped(members | scene | {"train_dev/README.txt": b"Read me"})
 
 
-@pytest.mark.parametrize(
-    "case",
-    [(0, 0, 20), (170, 0, 40), (-180, 50, 30), (40, 70, 50), (-100, -60, 110), (90, 0, 180)],
-)
-def test_outlines_stay_in_the_panel_and_never_cross_it(case: tuple[float, float, float]) -> None:
-    azimuth, elevation, radius = case
-    found = pieces(*case)
-    every = np.concatenate(found)
-    assert np.abs(every[:, 0]).max() <= 180
-    assert np.abs(every[:, 1]).max() <= 90
-    for piece in found:
-        assert (np.abs(np.diff(piece, axis=0)) < 1.0).all()
-    # The same directions as the circle has before it is brought back.
-    turn = np.linspace(0, 2 * np.pi, len(every))
-    circle = unit_vector(azimuth + radius * np.cos(turn), elevation + radius * np.sin(turn))
-    assert np.allclose(unit_vector(*every.T), circle, atol=1e-9)
+def test_recordings_of_a_mirror(website: Any, tmp_path: Path) -> None:
+    archive = archive_at(website, b"")
+    mirror, files = tmp_path / "mirror", recordings()
+    write(mirror / "sounds", files | {"notes.txt": b"mine", "dev_1.wav": b"mine"})
+    folder = tmp_path / "cache/audio/sounds"
+    gather_recordings(folder, archive, 2, tmp_path / "cache", mirror, POLICY)
+    assert contents(folder) == files
+    assert len(read_sounds(folder)) == 22
+    assert website.seen == []
+    assert contents(mirror / "sounds").keys() > files.keys(), "a mirror is left as it is"
 
 
-def test_an_ellipse_wraps_around_the_back() -> None:
-    right, left, again = pieces(170, 10, 40)
-    assert np.allclose(right[0], (-150, 10))  # the outermost point, from the other side
-    assert left[:, 0].min() == pytest.approx(130, abs=0.01)
-    assert max(right[:, 0].max(), again[:, 0].max()) < -149
-    assert left[:, 0].max() > 179
-    assert min(right[:, 0].min(), again[:, 0].min()) < -179
+def test_recordings_of_the_archive(website: Any, tmp_path: Path) -> None:
+    """Which is also taken when the mirror's recordings are not complete, or cannot be read."""
+    files = recordings()
+    archive = archive_at(website, in_archive(files))
+    fewer = {name: data for name, data in files.items() if name != "knock001.wav"}
+    mirrors = {
+        "absent": None,
+        "empty": tmp_path / "nothing",
+        "fewer": write(tmp_path / "fewer/sounds", fewer).parent,
+        "spoilt": write(tmp_path / "spoilt/sounds", files | {"knock001.wav": b"x"}).parent,
+    }
+    for name, mirror in mirrors.items():
+        cache = tmp_path / "cache" / name
+        gather_recordings(cache / "audio/sounds", archive, 2, cache, mirror, POLICY)
+        assert contents(cache / "audio/sounds") == files, name
+    assert len(website.seen) == len(mirrors)
 
 
-def test_an_ellipse_that_passes_a_pole_comes_down_behind_it() -> None:
-    found = pieces(0, 70, 30)
-    behind = [piece for piece in found if np.abs(piece[:, 0]).min() > 90]
-    assert behind
-    lowest = np.concatenate(behind)[:, 1].min()
-    assert lowest == pytest.approx(80, abs=0.1)  # 70 + 30 is 10 beyond the pole
-    assert np.concatenate(found)[:, 1].max() > 89
+def test_recordings_that_cannot_be_had(website: Any, tmp_path: Path) -> None:
+    folder, cache = tmp_path / "cache/audio/sounds", tmp_path / "cache"
+    files = recordings()
+    archive = archive_at(website, in_archive(files))
+    website.answers["/sounds.zip"] = [(404, b"")]
+    fewer = {name: data for name, data in files.items() if name != "knock001.wav"}
+    mirror = write(tmp_path / "mirror/sounds", fewer).parent
+    with pytest.raises(Unavailable) as error:
+        gather_recordings(folder, archive, 2, cache, mirror, POLICY)
+    text = str(error.value)
+    assert f"{website.address}/sounds.zip: status 404 Not Found" in text
+    assert "as FOLDER/sounds/speech001.wav and so on" in text
+    assert f"{mirror}/sounds: 2 recordings of each class are expected, there are 1 of knock" in text
 
-
-def test_borders_are_halfway_between_the_two_nearest_atoms() -> None:
-    points = tensors()["points"][0, 0]
-    found = borders(points)
-    assert len(found) == 3 * K - 6  # Euler: three borders meet in each corner
-    for curve in found:
-        border = vectors(curve)
-        cosines = border @ points.numpy().T
-        nearest = np.sort(cosines, axis=1)
-        assert np.allclose(nearest[:, -1], nearest[:, -2], atol=1e-9)
-        inner = np.argsort(cosines, axis=1)[1:-1, -2:]
-        assert len({tuple(sorted(pair)) for pair in inner.tolist()}) == 1
-        steps = np.linalg.norm(np.diff(border, axis=0), axis=1)
-        assert np.rad2deg(steps).max() <= 0.5
-
-
-def test_two_atoms_share_a_great_circle() -> None:
-    atoms = directions((20.0, 10.0), (70.0, -30.0))
-    border = np.concatenate([vectors(curve) for curve in borders(atoms)])
-    normal = (atoms[0] - atoms[1]).numpy()
-    assert np.allclose(border @ normal, 0, atol=1e-9)
-    assert np.allclose(border.min(0), -border.max(0), atol=1e-3)  # all the way around
-
-
-def vectors(curve: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Unit vectors `(n, 3)` of a curve, without what stands between its pieces."""
-    azimuth, elevation = (part[~np.isnan(part)] for part in curve)
-    return unit_vector(azimuth, elevation)
-
-
-def test_some_frames_are_drawn_on_the_sphere(tmp_path: Path, drawn: list[Figure]) -> None:
-    scenes_on_sphere(write(tmp_path), [])
-    shown = panels(drawn[0])
-    assert {axis.name for axis in shown} == {"mollweide"}
-    titles = [axis.get_title() for axis in shown]
-    assert titles == ["0.50 s", "1.50 s", "2.25 s", "0.50 s", "1.50 s", "2.25 s, silence"]
-    assert np.allclose(stars(shown[0]), np.deg2rad([(30.0, -20.0), (-150.0, 40.0)]))
-    points = tensors()["points"][1, 2]
-    places = np.rad2deg(np.array(circles(shown[4]).get_offsets()))
-    assert np.allclose(unit_vector(*places.T), points)
-    thin = [line for line in shown[0].lines if line.get_lw() == 0.5]
-    assert len(thin) == 3 * K - 6
-    for line in (*thin, *rings(shown[0])):  # no stroke across the picture
-        x = np.array(line.get_xdata(), float)
-        assert np.nanmax(np.abs(np.diff(x)), initial=0) <= np.pi / 2 + 1e-9
-
-
-@pytest.mark.parametrize("draw", [scenes, scenes_on_sphere])
-def test_a_single_frame_has_room(tmp_path: Path, drawn: list[Figure], draw: Any) -> None:
-    first = {name: tensor[:1, :1] for name, tensor in tensors().items()}
-    draw(write(tmp_path, names=["test_1"], seconds=[[0.5]], **first), [])
-    (axis,) = panels(drawn[0])
-    assert axis.get_position().width > 0.5
-
-
-def test_what_a_file_lacks_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"scenes: no kind, noise\. Remedy: make the predictions"):
-        scenes(write(tmp_path, kind=None, noise=None), [])
-    with pytest.raises(ValueError, match=r"2 names and \[4, 3\] times for 2 recordings of 4 fr"):
-        scenes(write(tmp_path, seconds=[[0.5] * 4, [0.5] * 3]), [])
-    plt.close("all")
+    twice = archive_at(website, in_archive(files | {"again/knock001.wav": b""}))
+    with pytest.raises(Mismatch, match=r"knock001\.wav is there twice"):
+        gather_recordings(folder, twice, 2, cache, None, POLICY)
+    assert list(folder.parent.iterdir()) == [cache / "audio/sounds.zip"]

@@ -476,20 +476,33 @@ def test_incomplete_entry_is_explained(validation: ModuleType) -> None:
     assert validation.data_contradictions(table) == ["uci.boston.file.checksums: missing"]
 
 
-def test_audio_archives_have_room(validation: ModuleType) -> None:
+BAD_AUDIO = {
+    "record of plain http": (
+        {"ansyn": {"record": "http://zenodo.org/api/records/1237703"}},
+        "audio.ansyn.record = 'http://zenodo.org/api/records/1237703': must be a text that matches",
+    ),
+    "page in place of the record": (
+        {"ansyn": {"record": "https://zenodo.org/records/1237703"}},
+        "audio.ansyn.record = 'https://zenodo.org/records/1237703': must be a text that matches",
+    ),
+    "archive with rows": (
+        {"sounds": {"rows": 1}},
+        "audio.sounds.rows: unknown key; allowed: file, per_class, licence, citation",
+    ),
+    "archive at the place of another file": (
+        {"sounds": {"file": {"path": "uci/housing.data"}}},
+        "audio.sounds.file.path = uci/housing.data: is that of uci.boston.file too",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_AUDIO)
+def test_bad_audio_files_are_explained(validation: ModuleType, case: str) -> None:
+    change, message = BAD_AUDIO[case]
     table = read("config/data.yaml")
-    file = {
-        "path": "audio/ov1_split1.zip",
-        "sources": [{"url": "https://example.org/ov1_split1.zip"}],
-        "checksums": [f"md5:{'0' * 32}"],
-    }
-    entry = {"file": file, "licence": "non-commercial", "citation": "someone"}
-    table["audio"] = {"ov1_split1": entry}
-    assert validation.problems(table, "data.schema.yaml") == []
-    assert validation.data_contradictions(table) == []
-    entry["rows"] = 1
-    (line,) = validation.problems(table, "data.schema.yaml")
-    assert "audio.ov1_split1.rows: unknown key; allowed: file, licence, citation" in line
+    update_config(table, {"audio": deepcopy(change)})
+    lines = validation.problems(table, "data.schema.yaml") or validation.data_contradictions(table)
+    assert message in lines[0]
 
 
 def test_schema_and_code_know_the_same_names() -> None:

@@ -132,6 +132,8 @@ def data_contradictions(table: dict) -> list[str]:
     lines, seen = [], {}
     for section, entries in table.items():
         for name, entry in entries.items():
+            if "record" in entry:
+                continue  # which lists its files itself
             place, file = f"{section}.{name}.file", entry["file"]
             wanted = ["package"] if "package" in file else ["path", "sources", "checksums"]
             allowed = wanted if "package" in file else [*wanted, "bytes"]

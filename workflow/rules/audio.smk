@@ -18,12 +18,14 @@ rule features_audio:
         f"{LOGS}/features_audio/ov{{overlap}}_split{{split}}.log",
     benchmark:
         f"{BENCHMARKS}/features_audio/ov{{overlap}}_split{{split}}.tsv"
+    priority: 2
     conda:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
         mem_mb=1000,
         runtime=60,
+        archives=AUDIO_TURN,
     params:
         settings={"seconds": AUDIO_STUDY["seconds"], **AUDIO_STUDY["features"]},
         code=digest("features_audio.py"),

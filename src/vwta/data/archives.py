@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from vwta.data.errors import BadArchive
+from vwta.data.folders import atomic_folder
 from vwta.storage import atomic
 
 BLOCK = 2**20
@@ -48,24 +49,14 @@ def unpack(archive: Path, folder: Path, limits: Limits | None = None) -> None:
         folder: where its members go; must not exist, or be empty.
         limits: what it may unpack to.
     """
-    if folder.exists() and any(folder.iterdir()):
-        raise FileExistsError(f"{folder} is not empty. Remedy: remove it, or unpack elsewhere")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    try:
-        with _opened(archive, limits or Limits()) as opened:
-            temporary.mkdir()
-            for info in opened.infolist():
-                place = temporary / info.filename
-                if info.is_dir():
-                    place.mkdir(parents=True, exist_ok=True)
-                else:
-                    place.parent.mkdir(parents=True, exist_ok=True)
-                    _copy(opened, info, place)
-        temporary.rename(folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with atomic_folder(folder) as temporary, _opened(archive, limits or Limits()) as opened:
+        for info in opened.infolist():
+            place = temporary / info.filename
+            if info.is_dir():
+                place.mkdir(parents=True, exist_ok=True)
+            else:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                _copy(opened, info, place)
 
 
 def extract(archive: Path, member: str, path: Path, limits: Limits | None = None) -> None:

@@ -16,22 +16,22 @@ from vwta.data.progress import size
 REMEDY = "Remedy: free some space, or set data.cache to a folder on a larger disk"
 
 
-def check_space(folder: Path, needed: int, margin: int) -> None:
+def check_space(folder: Path, needed: int, margin: int, remedy: str = REMEDY) -> None:
     """Raises :class:`NoSpace` unless so many bytes fit, with a margin left."""
     free = shutil.disk_usage(folder).free
     if needed + margin > free:
         raise NoSpace(
             f"{folder}: {size(needed)} and a margin of {size(margin)} are needed, "
-            f"{size(free)} are free. {REMEDY}"
+            f"{size(free)} are free. {remedy}"
         )
 
 
 @contextmanager
-def full_disk(folder: Path) -> Iterator[None]:
+def full_disk(folder: Path, remedy: str = REMEDY) -> Iterator[None]:
     """Turns the system's error about a full disk into :class:`NoSpace`."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise NoSpace(f"{folder}: {error.strerror}. {REMEDY}") from error
+            raise NoSpace(f"{folder}: {error.strerror}. {remedy}") from error
         raise

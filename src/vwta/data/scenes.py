@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 import csv
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -63,6 +64,9 @@ NORMALISATIONS = {  # gains of W and of X, Y, Z
 ORDERS = {"ACN": "WYZX", "FuMa": "WXYZ"}
 PART_SIZES = {"train": 240, "test": 60}
 FULL_SCALE = 32767  # of int16
+LOGGED = 20  # scenes between two log lines
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -275,8 +279,10 @@ def make_scenes(
         for part, size in sizes.items()
         for number in range(1, size + 1)
     ]
-    for scene in scenes:
+    for done, scene in enumerate(scenes, 1):
         make_scene(scene, sounds, settings, seed)
+        if done % LOGGED == 0 or done == len(scenes):
+            log.info("%d of %d scenes", done, len(scenes))
     return scenes
 
 

@@ -1,1 +1,1 @@
-"""The audio study: where sounds come from, as a density on the sphere for each frame."""
+"""The audio study, one module for each stage."""

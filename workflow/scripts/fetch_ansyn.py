@@ -1,0 +1,18 @@
+"""Fetches an archive of ANSYN from the mirror or from the addresses in the lock file."""
+
+from pathlib import Path
+
+from job import job
+from notes import noted
+
+from vwta.data.fetch import fetch
+from vwta.data.zenodo import read_lock
+
+with job(snakemake):
+    params = snakemake.params
+    archive = Path(snakemake.output[0])
+    with noted(params.note, params.until):
+        files = read_lock(Path(snakemake.input.lock), [archive.name], params.folder)
+        fetch(
+            files[archive.name], Path(params.cache), Path(params.mirror) if params.mirror else None
+        )

@@ -1,0 +1,20 @@
+"""Gathers the recordings that scenes are made of, from the mirror or from their archive."""
+
+from pathlib import Path
+
+from job import job
+from notes import noted
+
+from vwta.data.fetch import File
+from vwta.studies.audio.recordings import gather_recordings
+
+with job(snakemake):
+    params = snakemake.params
+    with noted(params.note, params.until):
+        gather_recordings(
+            folder=Path(snakemake.output[0]),
+            archive=File.of(params.file),
+            per_class=params.per_class,
+            cache=Path(params.cache),
+            mirror=Path(params.mirror) if params.mirror else None,
+        )

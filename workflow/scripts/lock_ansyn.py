@@ -1,0 +1,19 @@
+"""Reads from ANSYN's record what archives it has, once."""
+
+from pathlib import Path
+
+from job import job
+from notes import noted
+
+from vwta.data.zenodo import lock_record
+
+with job(snakemake):
+    params = snakemake.params
+    with noted(params.note, params.until):
+        lock_record(
+            url=params.record,
+            names=params.names,
+            lock=params.lock,
+            cache=Path(params.cache),
+            mirror=Path(params.mirror) if params.mirror else None,
+        )

@@ -1,0 +1,24 @@
+"""Makes scenes from recordings, or from sounds by formula if there is no input."""
+
+import sys
+from pathlib import Path
+
+from job import job
+
+from vwta.data.errors import DataError
+from vwta.studies.audio.scenes import make_split
+
+with job(snakemake):
+    params = snakemake.params
+    try:
+        make_split(
+            folder=Path(snakemake.output[0]),
+            overlap=int(snakemake.wildcards.overlap),
+            split=int(snakemake.wildcards.split),
+            sounds=Path(snakemake.input[0]) if snakemake.input else params.sounds,
+            seed=params.seed,
+            sizes=params.sizes,
+            seconds=params.seconds,
+        )
+    except DataError as error:
+        sys.exit(str(error))
