@@ -24,6 +24,7 @@ include: "workflow/rules/variants.smk"
 include: "workflow/rules/properties.smk"
 include: "workflow/rules/proofs.smk"
 include: "workflow/rules/uci_tables.smk"
+include: "workflow/rules/verdicts.smk"
 
 
 rule all:
