@@ -27,6 +27,7 @@ include: "workflow/rules/properties.smk"
 include: "workflow/rules/proofs.smk"
 include: "workflow/rules/uci_tables.smk"
 include: "workflow/rules/audio_figures.smk"
+include: "workflow/rules/verdicts.smk"
 
 
 rule all:
@@ -38,3 +39,7 @@ rule all:
         rules.uci.input,
         rules.uci_tables.input,
         rules.uci_figures.input,
+        [] if AUDIO_ABSENT else rules.audio.input,
+        [] if AUDIO_ABSENT else rules.audio_tables.input,
+        [] if AUDIO_ABSENT else rules.audio_figures.input,
+        rules.verdicts.input,

@@ -22,7 +22,8 @@ from vwta.studies.synthetic.estimators import SWEPT
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMAS = ROOT / "workflow/schemas"
-TIERS = sorted({path.stem for path in (ROOT / "config").glob("*.yaml")} - {"config", "data"})
+OTHERS = {"config", "data", "verdicts", "claims", "differences"}
+TIERS = sorted({path.stem for path in (ROOT / "config").glob("*.yaml")} - OTHERS)
 
 
 def read(name: str) -> Any:

@@ -178,6 +178,14 @@ def test_every_study_has_its_own(publish: ModuleType) -> None:
     }
 
 
+def test_tables_of_all_studies_are_of_none(publish: ModuleType) -> None:
+    results = Path("results/full")
+    assert publish.study_of(results / "tables/uci_nll.md", results) == "uci"
+    assert publish.study_of(results / "tables/protocols.md", results) == "synthetic"
+    assert publish.study_of(results / "tables/verdicts.md", results) is None
+    assert publish.study_of(results / "tables/differences.csv", results) is None
+
+
 @pytest.mark.parametrize("where", ["draw", "cost"])
 def test_failure_leaves_the_old_files(
     publish: ModuleType, monkeypatch: pytest.MonkeyPatch, where: str

@@ -29,6 +29,7 @@ from vwta.storage import atomic, read_metadata
 
 PLACE = Path("docs", "results")
 SUFFIXES = (".png", ".csv", ".md", ".tex")  # of figures and tables for readers
+OF_ALL = ("verdicts", "differences")  # tables that are of no single study
 REPORTED = Path("config", "reported")  # printed numbers, which are always there
 NAMED = ("uci", "audio")  # studies whose figures and tables begin with their name
 
@@ -101,7 +102,7 @@ def folder_of(path: Path) -> Path:
 
 def study_of(file: Path, results: Path) -> str | None:
     """The study for whose readers a file is, None if it is not for them."""
-    if file.parent.parent != results or file.suffix not in SUFFIXES:
+    if file.parent.parent != results or file.suffix not in SUFFIXES or file.stem in OF_ALL:
         return None
     first = file.name.partition("_")[0]
     return first if first in NAMED else "synthetic"

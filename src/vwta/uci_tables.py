@@ -99,7 +99,8 @@ def write_sizes(
         datasets: sets, from left to right.
     """
     table = pd.DataFrame({"dataset": list(datasets)}).merge(sizes, on="dataset", how="left")
-    printed = reported.rename(columns={"rows": "printed_rows", "inputs": "printed_inputs"})
+    printed = reported[["dataset", "rows", "inputs"]]
+    printed = printed.rename(columns={"rows": "printed_rows", "inputs": "printed_inputs"})
     table = table.merge(printed, on="dataset", how="left")
     counts = ["rows", "inputs", "splits", "printed_rows", "printed_inputs"]
     table = table.astype({**dict.fromkeys(counts, "Int64"), "discrete": "boolean"})

@@ -32,6 +32,15 @@ ANSYN_ARCHIVE = f"{CACHE}/{ANSYN}/ov{{overlap}}_split{{split}}.zip"
 # behind an ancient input escapes Snakemake's notice while that input is made anew.
 AUDIO_TURN = int(AUDIO_SOURCE == "ansyn" and not AUDIO_STUDY["keep_archives"])
 
+# Notes of what of the source could not be had, see scripts/notes.py.
+AUDIO_NOTES = {"ansyn": "ansyn*", "resynthesis": "sounds", "synthetic": ".none"}
+AUDIO_ABSENT = any(Path(NOTES).glob(AUDIO_NOTES[AUDIO_SOURCE]))
+if AUDIO_ABSENT and workflow.is_main_process:
+    logger.warning(
+        f"The audio study is left out, as its data could not be had: {NOTES} says why. "
+        "To try again: snakemake audio"
+    )
+
 
 def audio_features(part):
     """Where the features of a part of an overlap and a split lie."""

@@ -1,0 +1,69 @@
+"""`python -m vwta verdicts [FOLDER]`: what came of the paper's numbers and claims."""
+
+from __future__ import annotations
+
+__all__ = ["default_folder", "main"]
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command; its exit status."""
+    parser = argparse.ArgumentParser("python -m vwta", description=__doc__)
+    parser.add_argument("--debug", action="store_true", help="show where an error comes from")
+    commands = parser.add_subparsers(dest="command", required=True)
+    verdicts = commands.add_parser(
+        "verdicts",
+        help="judge every number and every claim of the paper by the results in a folder",
+        description="Judges every number and every claim of the paper by the results in a folder. "
+        "The exit status is 0 whatever the verdicts are.",
+    )
+    verdicts.add_argument(
+        "folder",
+        nargs="?",
+        type=Path,
+        metavar="FOLDER",
+        help="results of a tier (results/quick) or what is published of them (docs/results); if "
+        "none is named, results/full if it has tables, or else docs/results",
+    )
+    verdicts.add_argument(
+        "--config", type=Path, default=ROOT / "config", help="folder of the configuration"
+    )
+    chosen = parser.parse_args(arguments)
+    try:
+        print(_verdicts(chosen.folder, chosen.config), end="")
+    except (OSError, ValueError, ImportError) as error:
+        if chosen.debug:
+            raise
+        print(f"vwta: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _verdicts(folder: Path | None, config: Path) -> str:
+    """The summary for the terminal."""
+    from vwta.verdicts import evidence, reported
+    from vwta.verdicts.configuration import load
+    from vwta.verdicts.summary import terminal
+    from vwta.verdicts.table import judge_all
+
+    folder = default_folder() if folder is None else folder
+    files = evidence.find(folder)
+    paper = reported.read(config / "reported")
+    verdicts = judge_all(evidence.read(files), paper, load(config), evidence.tiers_of(folder))
+    return f"Judged by the tables in {folder}\n{terminal(verdicts)}"
+
+
+def default_folder() -> Path:
+    """Results of the full tier if there are any, or else what is published."""
+    full = Path("results", "full")
+    return full if any(full.glob("*/metrics/*.parquet")) else ROOT / "docs" / "results"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

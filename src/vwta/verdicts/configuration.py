@@ -1,0 +1,32 @@
+"""The files in which verdicts are configured, read together."""
+
+from __future__ import annotations
+
+__all__ = ["load"]
+
+from pathlib import Path
+from typing import Any
+
+from vwta.verdicts.table import Settings
+
+FILES = ("verdicts.yaml", "claims.yaml", "differences.yaml")
+
+
+def load(folder: Path) -> Settings:
+    """Settings from the folder with :data:`FILES`."""
+    return Settings.of(*(_read(folder / name) for name in FILES))
+
+
+def _read(path: Path) -> Any:
+    try:
+        import yaml
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "verdicts need PyYAML. Remedy: install the package with its extra, vwta[workflow]"
+        ) from None
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{path} is missing. Remedy: name the folder of the configuration, config"
+        )
+    with path.open(encoding="utf-8") as file:
+        return yaml.safe_load(file)

@@ -1,0 +1,18 @@
+"""Judges the paper's numbers and claims."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.verdicts import evidence, reported
+from vwta.verdicts.output import write
+from vwta.verdicts.table import Settings, judge_all
+
+with job(snakemake):
+    measured = evidence.read([Path(path) for path in snakemake.input.metrics])
+    paper = reported.read(Path(snakemake.input.reported[0]).parent)
+    settings = Settings.of(*snakemake.params.settings)
+    tiers = dict.fromkeys(measured["study"].unique(), snakemake.params.tier)
+    path, table, *_ = map(Path, snakemake.output)
+    verdicts = judge_all(measured, paper, settings, tiers)
+    write(verdicts, path, table.parent, snakemake.params.code)
