@@ -38,6 +38,15 @@ MEASURED = EVALUATED | THEORY | {"evaluate_emd_truth"}
 UCI_DRAWN = {"table_uci", *(f"figure_uci_{name}" for name in ("paper", "released", "improved"))}
 UCI_MEASURED = {"evaluate_uci", "collect_uci"} | UCI_DRAWN
 UCI_TRAINED = {"train_uci_diabetes"} | UCI_MEASURED
+AUDIO_CURVES = {"figure_audio_paper", "figure_audio_released"}
+AUDIO_SEEN = {"figure_audio_scenes_paper", "figure_audio_scenes_released"}
+AUDIO_DRAWN = {"table_audio"} | AUDIO_CURVES
+AUDIO_MEASURED = {"evaluate_audio", "collect_audio"} | AUDIO_DRAWN
+AUDIO_PREDICTED = {"predict_audio", "show_audio"} | AUDIO_SEEN | AUDIO_MEASURED
+AUDIO_TRAINED = {"train_audio", "collect_curves_audio"} | AUDIO_PREDICTED
+# Verdicts are given anew when any table of metrics changes.
+TOLD = {"evaluate_synthetic", "evaluate_emd", "evaluate_properties", "evaluate_synthetic_theory"}
+TOLD |= {"evaluate_emd_truth", "evaluate_uci", "evaluate_audio"}
 
 
 def snakemake(tree: Path, *arguments: str) -> str:
@@ -146,6 +155,12 @@ def test_weights_and_curve_are_kept(results: Path) -> None:
         "point_density",
         "proof_radius",
         "proof_partition",
+        *(
+            f"audio_{name}{ending}"
+            for name in ("nll_against_h", "monte_carlo", "spread", "training_curves", "scenes")
+            for ending in ("", "_released")
+        ),
+        "audio_scenes_on_sphere",
     ],
 )
 def test_figures_are_pictures(results: Path, figure: str) -> None:
@@ -153,6 +168,21 @@ def test_figures_are_pictures(results: Path, figure: str) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 5000
     assert picture.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_audio_metrics_are_tidy(results: Path) -> None:
+    table = read_table(results / "audio/metrics/evaluation.parquet")
+    assert table.dtypes.astype(str).to_dict() == COLUMNS
+    assert not table.duplicated(list(COLUMNS)[:-2]).any()
+    likely = table[table["metric"] == "nll"]
+    assert set(likely["protocol"]) == {"paper", "released"}
+    paper = likely[(likely["protocol"] == "paper") & ~likely["tuned"]]
+    swept = dict.fromkeys(SWEPT, 3)
+    alone = dict.fromkeys(["unif_v_wta", "unif_hist", "m_vmf", "truth"], 1)
+    assert paper.groupby("method").size().to_dict() == swept | alone
+    truth = paper.loc[paper["method"] == "truth", "value"].item()
+    assert (paper.loc[paper["method"] != "truth", "value"] > truth).all()
+    assert not list((results / "audio/scenes").rglob("*.wav"))  # recordings are not kept
 
 
 def test_distances_and_reference_risks_are_tidy(results: Path) -> None:
@@ -221,7 +251,12 @@ def test_distances_declare_their_work(tree: Path) -> None:
         ("src/vwta/emd.py", "cdist(", "2 * cdist(", TRANSPORTED | {"evaluate_emd_truth"}),
         ("config/smoke.yaml", "samples: 50", "samples: 60", TRANSPORTED | {"evaluate_emd_truth"}),
         ("config/config.yaml", "targets: 500", "targets: 300", PICTURES | {"predict_synthetic"}),
-        ("src/vwta/figures/style.py", '"V-WTA"', '"Voronoi-WTA"', DRAWN | UCI_DRAWN),
+        (
+            "src/vwta/figures/style.py",
+            '"V-WTA"',
+            '"Voronoi-WTA"',
+            DRAWN | UCI_DRAWN | AUDIO_DRAWN | AUDIO_SEEN,
+        ),
         (
             "src/vwta/losses.py",
             "beta * cross_entropy",
@@ -232,13 +267,13 @@ def test_distances_declare_their_work(tree: Path) -> None:
             "src/vwta/metrics.py",
             "-log_prob.mean()",
             "-log_prob.median()",
-            MEASURED | UCI_MEASURED,
+            MEASURED | UCI_MEASURED | AUDIO_MEASURED,
         ),
         (
             "src/vwta/models.py",
             "if self.kernel is None:",
             "if not self.kernel:",
-            MODELLED | UCI_TRAINED,
+            MODELLED | UCI_TRAINED | AUDIO_MEASURED,
         ),
         ("src/vwta/stacking.py", "(step + 0.5)", "(step + 0.4)", UCI_TRAINED),
         ("src/vwta/uci_tables.py", '"no data"', '"nothing"', {"table_uci"}),
@@ -270,14 +305,30 @@ def test_distances_declare_their_work(tree: Path) -> None:
         ),
         ("config/config.yaml", "set: disc", "set: quadrant", {"figure_proof_partition"}),
         ("config/config.yaml", "seeds_per_job: 1", "seeds_per_job: 5", set()),
-        ("config/config.yaml", "tolerance: 0.01", "tolerance: 0.02", GRID),
+        ("config/config.yaml", "tolerance: 0.01", "tolerance: 0.02", GRID | AUDIO_MEASURED),
         ("src/vwta/figures/against_K.py", "capsize=1.5", "capsize=2", AGAINST_K | {"figure_tuned"}),
         (
             "src/vwta/figures/curves.py",
             "MaxNLocator(nbins=5",
             "MaxNLocator(nbins=4",
-            CURVES & DRAWN,
+            CURVES & DRAWN | AUDIO_CURVES,
         ),
+        ("src/vwta/sphere_losses.py", "beta * _cross", "2 * beta * _cross", AUDIO_TRAINED),
+        ("config/config.yaml", "speech: 5", "speech: 6", AUDIO_TRAINED),
+        ("config/smoke.yaml", "h: [0.1, 0.3, 1.0]", "h: [0.1, 0.3]", AUDIO_MEASURED),
+        (
+            "config/protocols/audio/paper.yaml",
+            "kept_by: loss",
+            "kept_by: distance",
+            AUDIO_PREDICTED,
+        ),
+        (
+            "config/smoke.yaml",
+            "every: 8",
+            "every: 4",
+            {"make_scenes", "features_audio"} | AUDIO_TRAINED,
+        ),
+        ("config/claims.yaml", "[protein, year]", "[year, protein]", {"judge"}),
     ],
 )
 def test_a_change_runs_what_depends_on_it(
@@ -289,7 +340,7 @@ def test_a_change_runs_what_depends_on_it(
     again: set[str],
 ) -> None:
     edit(name, old, new)
-    assert jobs(tree) == again
+    assert jobs(tree) == (again | {"judge"} if again & TOLD else again)
 
 
 def test_edits_without_effect_run_nothing(
@@ -304,7 +355,7 @@ def test_edits_without_effect_run_nothing(
 
 def test_a_new_seed_trains_itself_alone(tree: Path, edit: Callable[[str, str, str], None]) -> None:
     edit("config/smoke.yaml", "seeds: [1234]", "seeds: [1234, 1244]")
-    assert jobs(tree) == EVALUATED | CURVES | PROPERTIES | {"train_synthetic_1"}
+    assert jobs(tree) == EVALUATED | CURVES | PROPERTIES | {"train_synthetic_1", "judge"}
 
 
 @pytest.mark.parametrize(
@@ -314,6 +365,11 @@ def test_a_new_seed_trains_itself_alone(tree: Path, edit: Callable[[str, str, st
             "synthetic",
             {"synthetic", "generate_synthetic", "train_synthetic_0"}
             | (MEASURED | CURVES) - DRAWN - TABLES,
+        ),
+        (
+            "audio",
+            {"audio", "make_scenes", "features_audio", "collect_curves_audio"}
+            | (AUDIO_TRAINED - AUDIO_DRAWN - AUDIO_SEEN - {"show_audio"}),
         ),
         (f"results/other/{RUN}/seed1234.safetensors", {"generate_synthetic", "train_synthetic_0"}),
     ],
