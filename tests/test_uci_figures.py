@@ -1,6 +1,7 @@
 """Pictures of the UCI study show all numbers, and say what lies beyond them."""
 
 import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -247,3 +248,27 @@ def test_a_narrow_range_of_bandwidths_leaves_its_ticks_apart(
     low, high = drawn[0].axes[0].get_xlim()
     assert high / low == pytest.approx(module.NARROWEST)
     assert low < 0.5 < 0.51 < high
+
+
+@pytest.mark.parametrize("lowest", [0.02, 0.007, 0.001, 0.0002])
+def test_labels_of_bandwidths_do_not_overlap(
+    tmp_path: Path, drawn: list[Figure], lowest: float
+) -> None:
+    common = {"protocol": "paper", "method": "v_wta", "split": 0, "nll": 1.0, "border": False}
+    rows = [
+        {**common, "dataset": dataset, "h": h, "chosen": h == 1.0}
+        for dataset in ("boston", "wine", "yacht", "energy", "naval")
+        for h in (lowest, 1.0)
+    ]
+    write_table(tmp_path / "search", pd.DataFrame(rows), {})
+    names = sorted({str(row["dataset"]) for row in rows})
+    module.bandwidth_search(tmp_path / "search", [], "paper", "v_wta", names)
+    for axis in drawn[0].axes:
+        low, high = axis.get_xlim()
+        labels = [
+            label.get_window_extent()
+            for tick, label in zip(axis.get_xticks(), axis.get_xticklabels(), strict=True)
+            if low <= tick <= high and label.get_text()
+        ]
+        assert len(labels) > 1
+        assert all(a.x1 < b.x0 for a, b in pairwise(labels))

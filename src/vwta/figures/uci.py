@@ -236,7 +236,9 @@ def _search(axis: Axes, rows: pd.DataFrame, color: str) -> None:
     low, high = axis.get_xlim()
     widen = max(1.0, math.sqrt(NARROWEST * low / high))  # ticks of a narrow range would overlap
     axis.set_xlim(low / widen, high * widen)
-    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=5))
+    wide = math.log10(high / low)  # decades: the labels of a wide range would overlap as well
+    subs = (1, 2, 5) if wide < 1.45 else (1, 3) if wide < 2.4 else (1,)
+    axis.xaxis.set_major_locator(LogLocator(subs=subs, numticks=5))
     axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.xaxis.set_minor_formatter(NullFormatter())
 
