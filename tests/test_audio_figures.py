@@ -141,6 +141,20 @@ def test_a_fifth_panel_begins_a_line(tmp_path: Path, drawn: list[Figure]) -> Non
     assert [bool(axis.get_ylabel()) for axis in axes] == [True, False, False, False, True]
 
 
+@pytest.mark.parametrize("counts", [[9], [9, 16], [9, 16, 25], [9, 16, 20, 25]])
+def test_legends_lie_within_the_picture(
+    tmp_path: Path, drawn: list[Figure], counts: list[int]
+) -> None:
+    rows = [one for K in counts for one in (*likelihoods(K), *errors(K))]
+    rows.append(row("truth", 0.5, None))
+    for name in ("nll_against_h", "monte_carlo"):
+        draw(name, tmp_path, rows)
+        (legend,) = drawn[-1].legends
+        box = legend.get_window_extent()
+        assert drawn[-1].bbox.x0 <= box.x0
+        assert box.x1 <= drawn[-1].bbox.x1
+
+
 def test_errors_of_volumes_are_drawn_against_h(tmp_path: Path, drawn: list[Figure]) -> None:
     draw("monte_carlo", tmp_path, [*errors(9), *errors(16)])
     assert [axis.get_title() for axis in drawn[0].axes] == ["$K = 9$", "$K = 16$"]

@@ -61,7 +61,7 @@ def nll_against_h(metrics: Path, paths: Sequence[Path], protocol: str, dataset: 
         entries = _entries(axes)
         if rows["tuned"].any():
             entries.append(Line2D([], [], color="0.3", marker="o", label="tuned $h$", **TUNED))
-        figure.legend(handles=entries, loc="outside lower center", ncols=min(5, 2 + len(counts)))
+        figure.legend(handles=entries, loc="outside lower center", ncols=min(5, 1 + len(counts)))
         save(figure, paths)
 
 
@@ -89,7 +89,7 @@ def monte_carlo(metrics: Path, paths: Sequence[Path], protocol: str, dataset: st
         axes[0].set_ylim(top=max(3 * PRINTED, axes[0].get_ylim()[1]))  # room for the notes
         axes[0].yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         _label(axes, "bandwidth $h$", "error of the NLL (nats)")
-        columns = min(5, 2 + len(counts))
+        columns = min(5, 1 + len(counts))
         figure.legend(handles=_entries(axes), loc="outside lower center", ncols=columns)
         save(figure, paths)
 
