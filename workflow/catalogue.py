@@ -1,0 +1,55 @@
+"""What the workflow knows of its figures: captions, and how each is made."""
+
+import re
+from pathlib import Path
+
+from snakemake.iocontainers import Wildcards
+
+__all__ = ["describe", "fill_in"]
+
+PLACE = re.compile(r"{{ *snakemake\.(?:wildcards|params)\.(\w+) *}}")
+
+
+def describe(workflow, target: str) -> dict:
+    """Facts about a figure: its title and caption, the rule that draws it, and what from.
+
+    Arguments:
+        workflow: Snakemake's.
+        target: the figure's file; a file that no rule makes has no facts.
+    """
+    found = [rule for rule in workflow.rules if rule.is_producer(target)]
+    if not found:
+        return {}
+    rule = found[0]
+    wildcards = Wildcards(fromdict=rule.get_wildcards(target))
+    facts = {
+        "rule": rule.name,
+        "inputs": sorted(map(str, rule.expand_input(wildcards)[0])),
+        "target": target,
+    }
+    for output in rule.output:
+        if output.match(target) and "report" in output.flags:
+            facts |= _reported(output.flags["report"], rule, wildcards, Path(target).stem)
+    return facts
+
+
+def _reported(report, rule, wildcards: Wildcards, name: str) -> dict:
+    """Title and caption, as the rule reports them."""
+    values = {key: value for key, value in rule.params.items() if isinstance(value, int | float)}
+    values |= dict(wildcards.items())
+    labels = {key: value.format(**values) for key, value in (report.labels or {}).items()}
+    first = labels.pop("figure", name.replace("_", " "))
+    rest = "".join(f", {key} {value}" for key, value in labels.items())
+    caption = Path(report.caption.get_path_or_uri(secret_free=False)).read_text(encoding="utf-8")
+    return {"title": first + rest, "caption": fill_in(caption, values)}
+
+
+def fill_in(caption: str, values: dict) -> str:
+    """A caption in which values stand for what Snakemake's own report would put there."""
+
+    def value(match: re.Match) -> str:
+        if match[1] not in values:
+            raise KeyError(f"a caption asks for {match[1]!r}, but there are only {sorted(values)}")
+        return str(values[match[1]])
+
+    return " ".join(PLACE.sub(value, caption).split())
