@@ -28,6 +28,7 @@ include: "workflow/rules/proofs.smk"
 include: "workflow/rules/uci_tables.smk"
 include: "workflow/rules/audio_figures.smk"
 include: "workflow/rules/verdicts.smk"
+include: "workflow/rules/explorer.smk"
 include: "workflow/rules/page_common.smk"
 include: "workflow/rules/page.smk"
 

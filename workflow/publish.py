@@ -29,6 +29,7 @@ PLACE = Path("docs", "results")
 SUFFIXES = (".png", ".csv", ".md", ".tex")  # of figures and tables for readers
 OF_ALL = ("verdicts", "differences")  # tables that are of no single study
 REPORTED = Path("config", "reported")  # printed numbers, which are always there
+EXPLORER = "explorer.safetensors"  # predictions for the page
 NAMED = ("uci", "audio")  # studies whose figures and tables begin with their name
 
 
@@ -74,6 +75,9 @@ def publish(results: Path, study: str, stage: Path, jobs: list[Job], arguments: 
             source = stage / file if job in drawn else file
             if study_of(file, results) == study and source.exists():
                 files[place / file.relative_to(results)] = source
+    explorer = results / study / EXPLORER
+    if explorer.exists():
+        files[place / EXPLORER] = explorer
     old = sorted(name for name in missing if any(place.glob(f"*/{name}.*")))
     record = {"tier": results.name, "outdated": old, **facts(tables), "cost": cost(tables)}
     files[place / "provenance.json"] = stage / "provenance.json"

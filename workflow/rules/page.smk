@@ -21,6 +21,7 @@ rule report_page:
         figures=shown(".png"),
         tables=shown(".md"),
         numbers=shown(".csv"),
+        explorer=rules.export_explorer.output,
     output:
         f"{RESULTS}/report/index.html",
     log:
@@ -79,6 +80,7 @@ rule report_published_page:
         figures=published("*/figures/*.png"),
         tables=published("*/tables/*.md"),
         numbers=published("*/tables/*.csv"),
+        explorer=published("synthetic/explorer.safetensors"),
     output:
         "results/report/index.html",
     log:

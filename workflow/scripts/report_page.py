@@ -17,7 +17,7 @@ with job(snakemake):
         tables=[Path(path) for path in given.tables],
         citation=next(Path(path) for path in given if path.endswith(".cff")),
         options=snakemake.params.options,
-        explorer=Path(given.explorer) if given.get("explorer") else None,
-        graph=Path(given.graph) if given.get("graph") else None,
+        explorer=next((Path(path) for path in given if path.endswith(".safetensors")), None),
+        graph=next((Path(path) for path in given if path.endswith(".svg")), None),
     )
     build(contents, Path(snakemake.output[0]))
