@@ -11,7 +11,7 @@ PLACE = re.compile(r"{{ *snakemake\.(?:wildcards|params)\.(\w+) *}}")
 
 
 def describe(workflow, target: str) -> dict:
-    """Facts about a figure: its title and caption, the rule that draws it, and what from.
+    """Facts about a figure: its title, labels and caption, the rule that draws it, and what from.
 
     Arguments:
         workflow: Snakemake's.
@@ -29,19 +29,18 @@ def describe(workflow, target: str) -> dict:
     }
     for output in rule.output:
         if output.match(target) and "report" in output.flags:
-            facts |= _reported(output.flags["report"], rule, wildcards, Path(target).stem)
+            facts |= _reported(output.flags["report"], rule, wildcards)
     return facts
 
 
-def _reported(report, rule, wildcards: Wildcards, name: str) -> dict:
-    """Title and caption, as the rule reports them."""
+def _reported(report, rule, wildcards: Wildcards) -> dict:
+    """Title, labels and caption, as the rule reports them."""
     values = {key: value for key, value in rule.params.items() if isinstance(value, int | float)}
     values |= dict(wildcards.items())
     labels = {key: value.format(**values) for key, value in (report.labels or {}).items()}
-    first = labels.pop("figure", name.replace("_", " "))
-    rest = "".join(f", {key} {value}" for key, value in labels.items())
     caption = Path(report.caption.get_path_or_uri(secret_free=False)).read_text(encoding="utf-8")
-    return {"title": first + rest, "caption": fill_in(caption, values)}
+    title = labels.pop("figure", "")
+    return {"title": title, "labels": labels, "caption": fill_in(caption, values)}
 
 
 def fill_in(caption: str, values: dict) -> str:

@@ -9,6 +9,7 @@ PUBLISHED_TIERS = {
     path.parent.name: json.loads(path.read_text(encoding="utf-8"))
     for path in sorted(PUBLISHED.glob("*/provenance.json"))
 }
+GRAPH = [path for path in ["docs/rules.svg"] if Path(path).exists()]
 ASSETS = [
     f"src/vwta/page/assets/{name}"
     for name in (

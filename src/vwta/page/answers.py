@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from vwta.page.markup import Html, element, join
+from vwta.page.markup import Html, element, join, rich
 from vwta.page.words import chip, label, number, study_name, with_spread
 from vwta.verdicts.comparisons import tell
 from vwta.verdicts.table import CLAIM_WORDS, NUMBER_WORDS
@@ -23,8 +23,8 @@ BESIDE = {
     "under_printed": "the paper's own numbers",
 }
 HEADS = (
-    *("Verdict", "Study", "Place", "Dataset", "Metric", "Method", "K", "h", "Protocol"),
-    *("Paper", "Ours", "Difference", ""),
+    *("Verdict", "Dataset", "Metric", "Method", "K", "h", "Paper", "Ours", "Difference", ""),
+    *("Protocol", "Study", "Place"),
 )
 DETAILS = (
     *("id", "source", "measured_on", "rule", "reason", "remark", "strict", "printed_runs"),
@@ -107,7 +107,9 @@ def _cases(cases: Sequence[Mapping[str, Any]]) -> Html:
     """All cases of a claim, as a table."""
     keys = list(dict.fromkeys(key for case in cases for key in case["where"]))
     names = list(dict.fromkeys(key for case in cases for key in case["numbers"]))
-    heads = [element("th", head, scope="col") for head in ["", *keys, *names]]
+    sides = {"a": "left side", "b": "right side"} if "b" in names else {"a": "value"}
+    heads = ["", *keys, *(sides.get(name, name) for name in names)]
+    titles = [element("th", head, scope="col") for head in heads]
     lines = []
     for case in cases:
         word = chip("holds" if case["holds"] else "fails")
@@ -115,7 +117,7 @@ def _cases(cases: Sequence[Mapping[str, Any]]) -> Html:
         found = [_text(case["numbers"].get(key, "")) for key in names]
         cells = [element("td", text) for text in (*where, *found)]
         lines.append(element("tr", element("td", word), *cells))
-    table = element("table", element("thead", element("tr", *heads)), element("tbody", *lines))
+    table = element("table", element("thead", element("tr", *titles)), element("tbody", *lines))
     return element("div", table, class_="scroll")
 
 
@@ -158,22 +160,22 @@ def numbers(verdicts: pd.DataFrame, headline: str) -> Html:
 
 
 def _number(place: int, row: Any) -> Html:
-    texts = [study_name(row.study), row.place, label(row.dataset)]
-    texts += [label(row.metric), label(row.method)]
     # what is sorted by stands in data-value, where the text would not do
-    cells = [element("td", chip(row.verdict), data_value=NUMBER_WORDS.index(row.verdict))]
-    cells += [element("td", text) for text in texts]
-    cells += [_cell(number(row.K), row.K), _cell(number(row.h), row.h)]
-    cells += [element("td", row.protocol)]
-    cells += [_cell(with_spread(row.printed, row.printed_spread), row.printed)]
-    cells += [_cell(with_spread(row.ours, row.spread), row.ours)]
     change = "–" if pd.isna(row.difference) else f"{row.difference:+.3g}"
-    cells += [_cell(change, row.difference)]
-    more = element("button", "why", type="button", class_="why", data_row=place)
+    cells = [
+        element("td", chip(row.verdict), data_value=NUMBER_WORDS.index(row.verdict)),
+        *(element("td", label(name)) for name in (row.dataset, row.metric, row.method)),
+        _cell(number(row.K), row.K),
+        _cell(number(row.h), row.h),
+        _cell(with_spread(row.printed, row.printed_spread), row.printed, "printed"),
+        _cell(with_spread(row.ours, row.spread), row.ours, "ours"),
+        _cell(change, row.difference),
+        element("td", element("button", "why", type="button", class_="why", data_row=place)),
+        *(element("td", text) for text in (row.protocol, study_name(row.study), row.place)),
+    ]
     return element(
         "tr",
         *cells,
-        element("td", more),
         data_study=row.study,
         data_dataset=row.dataset,
         data_metric=row.metric,
@@ -183,8 +185,9 @@ def _number(place: int, row: Any) -> Html:
     )
 
 
-def _cell(text: str, value: Any) -> Html:
-    return element("td", text, class_="number", data_value="" if pd.isna(value) else value)
+def _cell(text: str, value: Any, kind: str = "") -> Html:
+    known = "" if pd.isna(value) else value
+    return element("td", text, class_=f"number {kind}".strip(), data_value=known)
 
 
 def number_details(verdicts: pd.DataFrame) -> list[list[Any]]:
@@ -205,7 +208,7 @@ def differences(table: pd.DataFrame) -> Html:
     for name, effects in table.groupby("id", sort=False):
         first = effects.iloc[0]
         ways = {"Text": first["text"], "Published code": first["code"], "Here": first["here"]}
-        about = [element("div", element("dt", k), element("dd", v)) for k, v in ways.items()]
+        about = [element("div", element("dt", k), element("dd", rich(v))) for k, v in ways.items()]
         measured = [_effect(effect) for effect in effects.itertuples()]
         items.append(
             element(

@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["Contents", "Picture", "Sheet", "gather", "parts", "read_sheet", "study_of"]
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ class Picture:
     Attributes:
         path: of the picture, a PNG.
         title: what it is, in few words.
+        labels: what tells it from others of its kind, such as its protocol.
         caption: what it shows.
         rule: the rule that draws it.
         inputs: files that it is drawn from.
@@ -35,6 +36,7 @@ class Picture:
 
     path: Path
     title: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
     caption: str = ""
     rule: str = ""
     inputs: Sequence[str] = ()

@@ -6,7 +6,6 @@ __all__ = ["embed", "study_section"]
 
 import base64
 import io
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ from typing import Any
 from PIL import Image
 
 from vwta.page.contents import Contents, Picture, Sheet
-from vwta.page.markup import Html, element, join
-from vwta.page.words import short, study_name
+from vwta.page.markup import Html, element, join, rich
+from vwta.page.words import named, short, study_name
 
 COLOURS = 256  # of a picture in the page
 
@@ -40,7 +39,7 @@ def study_section(contents: Contents, study: str, parts: Sequence[Mapping[str, A
 
 
 def _figure(picture: Picture, options: str, parts: Sequence[Mapping[str, Any]]) -> Html:
-    title = picture.title or picture.name.replace("_", " ")
+    title = _title(picture)
     image = element("img", src=embed(picture.path), alt=title, loading="lazy")
     zoom = element(
         "button", image, type="button", class_="zoom", aria_label=f"Enlarge figure: {title}"
@@ -52,12 +51,23 @@ def _figure(picture: Picture, options: str, parts: Sequence[Mapping[str, Any]]) 
         element(
             "figcaption",
             element("strong", f"{title}. "),
-            picture.caption,
+            rich(picture.caption),
             late if picture.outdated else "",
             _origin(picture, options, parts),
         ),
         id=f"figure-{picture.name}",
     )
+
+
+def _title(picture: Picture) -> str:
+    """What a figure is: as it was given, or by its name; and what tells it from others."""
+    title = picture.title
+    if not title:
+        words = picture.name.removeprefix(f"{picture.study}_")
+        for value in picture.labels.values():
+            words = words.removesuffix(f"_{value}")
+        title = named(words)
+    return title + "".join(f", {key} {value}" for key, value in picture.labels.items())
 
 
 def _origin(picture: Picture, options: str, parts: Sequence[Mapping[str, Any]]) -> Html:
@@ -106,14 +116,14 @@ def _sheet(sheet: Sheet) -> Html:
     heads = [
         element("th", element("button", head, type="button"), scope="col") for head in sheet.heads
     ]
-    lines = [element("tr", *(element("td", _rich(cell)) for cell in row)) for row in sheet.rows]
+    lines = [element("tr", *(element("td", rich(cell)) for cell in row)) for row in sheet.rows]
     table = element(
         "table", element("thead", element("tr", *heads)), element("tbody", *lines), class_="sheet"
     )
     inside = [
         element("div", table, class_="scroll", tabindex=0, role="region", aria_label=sheet.caption)
     ]
-    inside += [element("p", _rich(note), class_="meta") for note in sheet.notes]
+    inside += [element("p", rich(note), class_="meta") for note in sheet.notes]
     if sheet.csv:
         address = "data:text/csv;base64," + base64.b64encode(sheet.csv.encode()).decode()
         inside.append(
@@ -128,9 +138,3 @@ def _sheet(sheet: Sheet) -> Html:
         class_="sheet-box",
         id=f"table-{sheet.name}",
     )
-
-
-def _rich(text: str) -> Html:
-    """Text in which `**` marks what is bold."""
-    pieces = re.split(r"\*\*(.+?)\*\*", text)
-    return join(element("strong", one) if i % 2 else one for i, one in enumerate(pieces))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["Html", "as_json", "element", "join"]
+__all__ = ["Html", "as_json", "element", "join", "rich"]
 
 import html
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -46,6 +47,21 @@ def join(content: Iterable[str]) -> Html:
     """Texts and elements, one after the other."""
     return Html(
         "".join(one if isinstance(one, Html) else html.escape(one, quote=False) for one in content)
+    )
+
+
+def rich(text: str) -> Html:
+    """Text in which `**` marks what is bold, and a backtick what is code.
+
+    Example:
+        >>> rich("**1** < `K`")
+        '<strong>1</strong> &lt; <code>K</code>'
+    """
+    pieces = re.split(r"(\*\*.+?\*\*|`[^`]+`)", text)
+    names = {"*": "strong", "`": "code"}
+    return join(
+        element(names[one[0]], one.strip(one[0])) if place % 2 else one
+        for place, one in enumerate(pieces)
     )
 
 

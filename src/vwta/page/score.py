@@ -82,19 +82,14 @@ def _board(title: str, kind: str, rows: pd.DataFrame, words: Sequence[str]) -> H
     counts = counts.reindex(index=list(STUDIES), columns=list(words), fill_value=0)
     counts.loc[ALL] = counts.sum()
     lines = [_line(str(study), one, words) for study, one in counts.iterrows()]
-    heads = [element("th", "", scope="col"), *(element("th", chip(w), scope="col") for w in words)]
-    table = element(
-        "table",
-        element("thead", element("tr", *heads, element("th", "in all", scope="col"))),
-        element("tbody", *lines),
-        class_="score",
-    )
     heading = element("h3", element("a", title, href=f"#{kind}"))
-    return element("div", heading, element("div", table, class_="scroll"), class_="board")
+    return element("div", heading, *lines, class_="board")
 
 
 def _line(study: str, counts: pd.Series[int], words: Sequence[str]) -> Html:
+    """A bar whose parts are verdicts, and the same in numbers."""
     total = int(counts.sum())
+    given = [word for word in words if counts[word]]
     parts = [
         element(
             "span",
@@ -102,17 +97,20 @@ def _line(study: str, counts: pd.Series[int], words: Sequence[str]) -> Html:
             style=f"flex-grow:{counts[word]}",
             title=f"{word}: {counts[word]} of {total}",
         )
-        for word in words
-        if counts[word]
+        for word in given
     ]
-    text = ", ".join(f"{counts[word]} {word}" for word in words)
-    bar = element("div", *parts, class_="bar", role="img", aria_label=text)
-    cells = [element("td", str(counts[word]), class_="count") for word in words]
     name = "In all" if study == ALL else study_name(study)
-    last = " total" if study == ALL else ""
-    cells = [element("th", name, scope="row"), *cells, element("td", str(total))]
-    below = element("tr", element("td", bar, colspan=len(words) + 2), class_="bars")
-    return join([element("tr", *cells, class_=f"line{last}"), below])
+    return element(
+        "div",
+        element("p", element("strong", name), f" {total}"),
+        element("div", *parts, class_="bar", aria_hidden="true"),
+        element(
+            "ul",
+            *(element("li", f"{counts[word]} ", chip(word)) for word in given),
+            class_="counts",
+        ),
+        class_="line total" if study == ALL else "line",
+    )
 
 
 def _dates(metrics: Iterable[Path]) -> str:

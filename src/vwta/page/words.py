@@ -7,6 +7,7 @@ __all__ = [
     "STUDY_TITLES",
     "chip",
     "label",
+    "named",
     "number",
     "short",
     "slug",
@@ -15,6 +16,7 @@ __all__ = [
 ]
 
 import math
+import re
 from typing import Any
 
 import pandas as pd
@@ -55,6 +57,18 @@ def label(name: str) -> str:
     if name in METHODS:
         return METHODS[name].label
     return TITLES.get(name) or METRICS.get(name) or name.replace("_", " ")
+
+
+def named(words: str) -> str:
+    """A name of several words as readers say it.
+
+    Example:
+        >>> named("search_v_wta")
+        'search V-WTA'
+    """
+    for name in sorted({**METHODS, **METRICS}, key=len, reverse=True):
+        words = re.sub(rf"(?<![^_]){name}(?![^_])", label(name), words)
+    return words.replace("_", " ")
 
 
 def study_name(study: str) -> str:

@@ -14,10 +14,10 @@ vwta.explorer = (() => {
     mdn: { model: "mdn" },
   };
   const RAMPS = {
-    light: [[255, 255, 255], [155, 201, 235], [0, 114, 178], [0, 40, 84]],
-    dark: [[20, 24, 29], [10, 66, 110], [64, 160, 220], [214, 240, 255]],
+    light: [[255, 255, 255], [205, 227, 245], [130, 186, 228], [62, 138, 201]],
+    dark: [[20, 24, 29], [16, 52, 86], [26, 88, 142], [54, 136, 200]],
   };
-  const GREEN = { light: "#00805d", dark: "#5fe0b0" };
+  const GREEN = { light: "#005c3f", dark: "#6ff0bd" };
   const INK = { light: "#1b1f24", dark: "#e6e9ed" };
 
   let store; // tensors by name: shape and values

@@ -22,7 +22,7 @@
     const theme = choice === "system" ? (system.matches ? "dark" : "light") : choice;
     document.documentElement.dataset.theme = theme;
     const button = document.getElementById("theme");
-    button.textContent = `Colours: ${choice}`;
+    button.querySelector(".long").textContent = `Colours: ${choice}`;
     button.setAttribute("aria-label", `Colours: ${choice}. Press to change`);
     document.dispatchEvent(new Event("theme"));
   }
@@ -135,16 +135,16 @@
       const row = button.closest("tr");
       document.getElementById("reasons-title").textContent = `${details.id}, protocol ${row.dataset.protocol}`;
       const chip = row.cells[0].firstElementChild.cloneNode(true);
-      const from = details.source ? `${row.cells[9].textContent} (${details.source})` : row.cells[9].textContent;
+      const [printed, ours] = [".printed", ".ours"].map((name) => row.querySelector(name).textContent);
       const text = document.getElementById("reasons-text");
       text.replaceChildren(chip, list([
-        ["Paper", from], ["Its interval", interval(details.printed_low, details.printed_high)],
+        ["Paper", `${printed} (${details.source})`], ["Its interval", interval(details.printed_low, details.printed_high)],
         ["Its runs", details.printed_runs],
-        ["Ours", row.cells[10].textContent], ["Our interval", interval(details.low, details.high)],
+        ["Ours", ours], ["Our interval", interval(details.low, details.high)],
         ["Our runs", details.runs], ["Allowed difference", round(details.margin)], ["Rule", details.rule],
         ["By standard errors", details.strict], ["Reason", details.reason], ["Remark", details.remark],
       ]));
-      const found = row.cells[10].textContent === "–" ? [] : origins(row.dataset, details);
+      const found = ours === "–" ? [] : origins(row.dataset, details);
       if (found.length) text.append(make("h3", "Where it comes from"), ...found.map(tell));
       dialog.showModal();
     });
