@@ -36,7 +36,7 @@ rule report_page:
         runtime=10,
     params:
         pictures=pictures,
-        options=" ".join(["--configfile", *OVERLAYS, ""]) if OVERLAYS else "",
+        options=OPTIONS,
         code=digest("report_page.py"),
     script:
         "../scripts/report_page.py"

@@ -9,6 +9,9 @@ PUBLISHED_TIERS = {
     path.parent.name: json.loads(path.read_text(encoding="utf-8"))
     for path in sorted(PUBLISHED.glob("*/provenance.json"))
 }
+# How the workflow is called to make this tier.
+OPTIONS = "".join(f"--configfile {os.path.relpath(path)} " for path in OVERLAYS[:1])
+OPTIONS += "".join(f"{os.path.relpath(path)} " for path in OVERLAYS[1:])
 GRAPH = [path for path in ["docs/rules.svg"] if Path(path).exists()]
 ASSETS = [
     f"src/vwta/page/assets/{name}"
