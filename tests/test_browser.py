@@ -234,7 +234,7 @@ def test_filters_filter(browser: Browser, opened: Callable[..., Path]) -> None:
 
 def test_tables_are_sorted(browser: Browser, opened: Callable[..., Path]) -> None:
     opened()
-    head = "document.querySelector('#number-table').tHead.rows[0].cells[7]"
+    head = "document.querySelector('#number-table').tHead.rows[0].cells[8]"
     for order, expected in (
         ("ascending", ["worse", "reproduced", "not run"]),
         ("descending", ["reproduced", "worse", "not run"]),

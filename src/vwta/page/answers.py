@@ -23,7 +23,7 @@ BESIDE = {
     "under_printed": "the paper's own numbers",
 }
 HEADS = (
-    *("Verdict", "Dataset", "Metric", "Method", "K", "h", "Paper", "Ours", "Difference", ""),
+    *("Verdict", "", "Dataset", "Metric", "Method", "K", "h", "Paper", "Ours", "Difference"),
     *("Protocol", "Study", "Place"),
 )
 DETAILS = (
@@ -164,13 +164,13 @@ def _number(place: int, row: Any) -> Html:
     change = "–" if pd.isna(row.difference) else f"{row.difference:+.3g}"
     cells = [
         element("td", chip(row.verdict), data_value=NUMBER_WORDS.index(row.verdict)),
+        element("td", element("button", "why", type="button", class_="why", data_row=place)),
         *(element("td", label(name)) for name in (row.dataset, row.metric, row.method)),
         _cell(number(row.K), row.K),
         _cell(number(row.h), row.h),
         _cell(with_spread(row.printed, row.printed_spread), row.printed, "printed"),
         _cell(with_spread(row.ours, row.spread), row.ours, "ours"),
         _cell(change, row.difference),
-        element("td", element("button", "why", type="button", class_="why", data_row=place)),
         *(element("td", text) for text in (row.protocol, study_name(row.study), row.place)),
     ]
     return element(

@@ -28,6 +28,8 @@ def study_section(contents: Contents, study: str, parts: Sequence[Mapping[str, A
         parts: see :func:`vwta.page.contents.parts`.
     """
     pictures = [one for one in contents.pictures if one.study == study]
+    known = (None, contents.headline)  # whose figures come first
+    pictures.sort(key=lambda one: one.labels.get("protocol") not in known)
     sheets = [one for one in contents.sheets if one.study == study]
     inside = [element("h3", f"{study_name(study)} study", id=f"study-{study}")]
     if not pictures and not sheets:
@@ -67,7 +69,11 @@ def _title(picture: Picture) -> str:
         for value in picture.labels.values():
             words = words.removesuffix(f"_{value}")
         title = named(words)
-    return title + "".join(f", {key} {value}" for key, value in picture.labels.items())
+    return (
+        title[:1].upper()
+        + title[1:]
+        + "".join(f", {key} {value}" for key, value in picture.labels.items())
+    )
 
 
 def _origin(picture: Picture, options: str, parts: Sequence[Mapping[str, Any]]) -> Html:
