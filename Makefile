@@ -14,7 +14,7 @@ unexport PYTHONPATH PYTHONHOME
 export PYTHONNOUSERSITE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce plan record publish test bench setup lock envs clean tier
+.PHONY: help reproduce plan record publish report graph test bench setup lock envs clean tier
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -36,6 +36,12 @@ record: tier setup ## keep what the finished jobs of TIER cost, for `make plan`
 
 publish: tier setup ## merge metrics of STUDY at TIER into docs/results, draw its figures anew
 	@$(IN_VENV) python workflow/publish.py $(TIER) $(STUDY) $(ARGS) $(CONFIG)
+
+report: setup ## build the page of the published runs in docs/results; nothing is trained
+	@$(IN_VENV) snakemake $(ARGS) --quiet all -- results/report/index.html && echo results/report/index.html
+
+graph: setup ## draw the rules of the workflow as docs/rules.svg
+	@$(IN_VENV) python workflow/graph.py
 
 step = echo "== $(1)" && $(IN_VENV) $(1)
 test: setup ## lint, check formats and types, run all tests

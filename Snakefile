@@ -28,6 +28,9 @@ include: "workflow/rules/proofs.smk"
 include: "workflow/rules/uci_tables.smk"
 include: "workflow/rules/audio_figures.smk"
 include: "workflow/rules/verdicts.smk"
+include: "workflow/rules/explorer.smk"
+include: "workflow/rules/page_common.smk"
+include: "workflow/rules/page.smk"
 
 
 rule all:
@@ -43,3 +46,4 @@ rule all:
         [] if AUDIO_ABSENT else rules.audio_tables.input,
         [] if AUDIO_ABSENT else rules.audio_figures.input,
         rules.verdicts.input,
+        rules.page.input,

@@ -1,6 +1,7 @@
 """What several tests need."""
 
 import importlib
+import json
 import pkgutil
 import shutil
 import threading
@@ -8,14 +9,21 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 import vwta.figures
+from vwta.collection import write_parts
+from vwta.metrics import tidy
+from vwta.page.contents import Contents, gather
+from vwta.storage import write_table
+from vwta.verdicts.differences import COLUMNS as DIFFERENCES
+from vwta.verdicts.table import COLUMNS as VERDICTS
 
 ROOT = Path(__file__).resolve().parents[1]
-PARTS = ["Snakefile", "config", "envs", "profiles", "src", "workflow"]
+PARTS = ["CITATION.cff", "Snakefile", "config", "envs", "profiles", "src", "workflow"]
 
 
 @pytest.fixture(scope="session")
@@ -85,3 +93,70 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
         if hasattr(module, "save"):
             monkeypatch.setattr(module, "save", keep)
     return figures
+
+
+def verdicts() -> pd.DataFrame:
+    """Verdicts on three numbers, under two protocols, and on two claims."""
+    rows = []
+    for place, (study, dataset, word) in enumerate(
+        [
+            ("synthetic", "rotating_moons", "worse"),
+            ("uci", "boston", "reproduced"),
+            ("uci", "wine", "not run"),
+        ]
+    ):
+        for protocol in ("paper", "improved"):
+            about = {"id": f"{study}/{dataset}/nll", "study": study, "dataset": dataset}
+            about |= {"metric": "nll", "method": "v_wta", "K": 16, "protocol": protocol}
+            about |= {"printed": 2.5, "printed_low": 2.4, "printed_high": 2.6, "source": "printed"}
+            if word != "not run":
+                about |= {"ours": 2.5 + place, "spread": 0.1, "low": 2.4, "high": 2.6}
+                about |= {"difference": float(place), "measured_on": dataset}
+            about |= {"verdict": word, "rule": "a <rule>", "headline": protocol == "paper"}
+            rows.append({"kind": "number", **about})
+    case = {"where": {"dataset": "boston"}, "holds": False, "margin": -1.0, "numbers": {"nll": 2.5}}
+    for word in ("holds", "fails"):
+        about = {"id": word, "study": "uci", "protocol": "paper", "headline": True}
+        about |= {"says": f"<script>alert('{word}')</script> & so on", "held": 0, "judged": 1}
+        rows.append({"kind": "claim", **about, "verdict": word, "cases": json.dumps([case])})
+    table = pd.DataFrame(rows, columns=list(VERDICTS))
+    texts = [name for name, kind in VERDICTS.items() if kind == "str"]
+    table[texts] = table[texts].astype(object).fillna("")
+    table = table.astype(VERDICTS)
+    return table.assign(under_paper="holds", under_released="not run", under_printed="")
+
+
+@pytest.fixture
+def contents(tmp_path: Path) -> Contents:
+    """What a small page shows: a figure, a table, some verdicts; no predictions."""
+    record = {"revision": "a" * 40, "made": "2026-01-02T03:04:05+00:00", "processor": "P"}
+    facts = {"tiers": {"synthetic": "full", "uci": "full"}, "headline": "paper"}
+    write_table(tmp_path / "verdicts.parquet", verdicts(), {**facts, "provenance": record})
+    difference = {"id": "kept_weights", "study": "synthetic", "text": "a", "code": "b", "here": "c"}
+    difference |= {"effect_on": "NLL", "state": "measured", "alone": True, "cases": 2}
+    difference |= {"mean": -0.5, "lowest": -1.0, "highest": 0.0, "matters": "figure 3"}
+    register = pd.DataFrame([difference], columns=list(DIFFERENCES))
+    register.to_csv(tmp_path / "differences.csv", index=False)
+    rows = [{"protocol": "paper", "dataset": "boston", "metric": "nll", "value": 2.5, "n": 9}]
+    metrics = tmp_path / "uci" / "metrics" / "evaluation.parquet"
+    part = {"provenance": {**record, "code": "c0de", "trainings": []}}
+    write_parts(metrics, {"results/full/uci/paper/boston.parquet": (tidy(rows, study="uci"), part)})
+    figure, _ = plt.subplots()
+    figure.savefig(tmp_path / "uci_nll_paper.png")
+    plt.close(figure)
+    table = (
+        "**UCI: a table**\n\n| Set | NLL |\n| --- | --- |\n| A | **1** |\n|  | 3 |\n\nA <note>.\n"
+    )
+    (tmp_path / "uci_main_paper.md").write_text(table)
+    (tmp_path / "uci_main_paper.csv").write_text("set,nll\nA,1\n")
+    about = {"path": str(tmp_path / "uci_nll_paper.png"), "title": "NLL", "caption": "A & B."}
+    about |= {"rule": "figure_uci", "inputs": ["results/full/uci/metrics/evaluation.parquet"]}
+    about |= {"target": "results/full/figures/uci_nll_paper.png"}
+    return gather(
+        verdicts=tmp_path / "verdicts.parquet",
+        differences=tmp_path / "differences.csv",
+        metrics=[metrics],
+        figures=[about],
+        tables=[tmp_path / "uci_main_paper.md"],
+        citation=ROOT / "CITATION.cff",
+    )

@@ -302,3 +302,12 @@ def test_rules_draw_from_given_metrics(
     assert missing.keys() == {"tuned_paper", "variants"}
     assert "no row with tuned = True" in missing["tuned_paper"]
     assert missing["variants"] == "there is no theory.parquet"
+
+
+def test_predictions_for_the_page_are_copied(publish: ModuleType) -> None:
+    run("abc", 1)
+    publish.main("full", "synthetic", [])
+    assert not (PLACE / "explorer.safetensors").exists()
+    Path("results/full/synthetic/explorer.safetensors").write_text("atoms")
+    publish.main("full", "synthetic", [])
+    assert (PLACE / "explorer.safetensors").read_text() == "atoms"

@@ -29,10 +29,16 @@ DRAWN = {"figure_training_curves"} | OF_GRID | PICTURES | SEEN
 GRID = {"evaluate_synthetic", "collect_synthetic"} | OF_GRID | TABLES
 TRANSPORTED = {"evaluate_emd", "collect_emd"} | AGAINST_K | TABLES
 EVALUATED = GRID | TRANSPORTED
-TRAINED = {"train_synthetic_0", "predict_synthetic"} | EVALUATED | CURVES | PICTURES | PROPERTIES
+TRAINED = (
+    {"train_synthetic_0", "predict_synthetic", "export_explorer"}
+    | EVALUATED
+    | CURVES
+    | PICTURES
+    | PROPERTIES
+)
 THEORY = {"evaluate_synthetic_theory", "collect_synthetic_theory", "figure_variants"} | AGAINST_K
 THEORY |= PROPERTIES
-KEPT = EVALUATED | PROPERTIES | PROOFS | {"predict_synthetic"}
+KEPT = EVALUATED | PROPERTIES | PROOFS | {"predict_synthetic", "export_explorer"}
 MODELLED = EVALUATED | {"evaluate_emd_truth"}
 MEASURED = EVALUATED | THEORY | {"evaluate_emd_truth"}
 UCI_DRAWN = {"table_uci", *(f"figure_uci_{name}" for name in ("paper", "released", "improved"))}
@@ -168,6 +174,18 @@ def test_figures_are_pictures(results: Path, figure: str) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 5000
     assert picture.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_page_shows_every_figure_and_table(results: Path) -> None:
+    page = (results / "report/index.html").read_text()
+    for kind, folder, suffix in (("figure", "figures", ".png"), ("table", "tables", ".md")):
+        names = {path.stem for path in (results / folder).glob(f"*{suffix}")}
+        shown = set(re.findall(rf'id="{kind}-(\w+)"', page))
+        assert shown == names - {"verdicts", "differences"}
+    assert page.count("how it was made") == page.count('id="figure-')
+    assert "with K = 9 hypotheses" in page  # a caption in which a wildcard is filled in
+    assert 'id="predictions"' in page
+    assert "snakemake --force --configfile config/smoke.yaml -- results/smoke/figures" in page
 
 
 def test_audio_metrics_are_tidy(results: Path) -> None:
@@ -329,6 +347,9 @@ def test_distances_declare_their_work(tree: Path) -> None:
             {"make_scenes", "features_audio"} | AUDIO_TRAINED,
         ),
         ("config/claims.yaml", "[protein, year]", "[year, protein]", {"judge"}),
+        ("src/vwta/page/assets/page.css", "margin: 0", "margin: 1px", {"report_page"}),
+        ("src/vwta/page/score.py", '"In all"', '"Together"', {"report_page"}),
+        ("config/smoke.yaml", "targets: 20 ", "targets: 30 ", {"export_explorer"}),
     ],
 )
 def test_a_change_runs_what_depends_on_it(
@@ -340,7 +361,9 @@ def test_a_change_runs_what_depends_on_it(
     again: set[str],
 ) -> None:
     edit(name, old, new)
-    assert jobs(tree) == (again | {"judge"} if again & TOLD else again)
+    verdicts = {"judge"} if again & TOLD else set()
+    page = {"report_page"} if again else set()  # which shows all there is
+    assert jobs(tree) == again | verdicts | page
 
 
 def test_edits_without_effect_run_nothing(
@@ -355,7 +378,11 @@ def test_edits_without_effect_run_nothing(
 
 def test_a_new_seed_trains_itself_alone(tree: Path, edit: Callable[[str, str, str], None]) -> None:
     edit("config/smoke.yaml", "seeds: [1234]", "seeds: [1234, 1244]")
-    assert jobs(tree) == EVALUATED | CURVES | PROPERTIES | {"train_synthetic_1", "judge"}
+    assert jobs(tree) == EVALUATED | CURVES | PROPERTIES | {
+        "train_synthetic_1",
+        "judge",
+        "report_page",
+    }
 
 
 @pytest.mark.parametrize(

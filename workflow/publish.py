@@ -13,24 +13,23 @@ Nothing is changed before all is ready, and each file is replaced as a whole.
 """
 
 import json
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 
 from plan import Job, dry_run
 
 from vwta.collection import merge
-from vwta.storage import atomic, read_metadata
+from vwta.records import cost, facts
+from vwta.storage import atomic
 
 PLACE = Path("docs", "results")
 SUFFIXES = (".png", ".csv", ".md", ".tex")  # of figures and tables for readers
 OF_ALL = ("verdicts", "differences")  # tables that are of no single study
 REPORTED = Path("config", "reported")  # printed numbers, which are always there
+EXPLORER = "explorer.safetensors"  # predictions for the page
 NAMED = ("uci", "audio")  # studies whose figures and tables begin with their name
 
 
@@ -76,6 +75,9 @@ def publish(results: Path, study: str, stage: Path, jobs: list[Job], arguments: 
             source = stage / file if job in drawn else file
             if study_of(file, results) == study and source.exists():
                 files[place / file.relative_to(results)] = source
+    explorer = results / study / EXPLORER
+    if explorer.exists():
+        files[place / EXPLORER] = explorer
     old = sorted(name for name in missing if any(place.glob(f"*/{name}.*")))
     record = {"tier": results.name, "outdated": old, **facts(tables), "cost": cost(tables)}
     files[place / "provenance.json"] = stage / "provenance.json"
@@ -134,61 +136,6 @@ def draw(jobs: list[Job], stage: Path, arguments: list[str]) -> dict[str, str]:
         if not (stage / job.output[0]).exists():
             missing[Path(job.output[0]).stem] = log.read_text().strip().rpartition("\n")[-1]
     return missing
-
-
-def facts(tables: list[Path]) -> dict[str, list]:
-    """What all records in the tables' metadata say of how they came about, each value once."""
-    found = defaultdict(set)
-    for _, record in records(tables):
-        for name in ("revision", "python", "processor", "accelerator", "data"):
-            value = record.get(name)
-            found[name].add(json.dumps(value) if isinstance(value, dict) else value)
-        packages = record.get("packages", {})
-        found["packages"].add(", ".join(f"{k} {v}" for k, v in sorted(packages.items())))
-    return {name: sorted(filter(None, values)) for name, values in found.items()}
-
-
-def cost(tables: list[Path]) -> dict[str, dict[str, float]]:
-    """Jobs of each kind behind the tables, and their CPU hours by their own records, each once.
-
-    A job that makes several files says in each how long it had taken so far; records that do not
-    tell are counted as `unknown`.
-    """
-    found: dict[str, dict[str, float | None]] = defaultdict(dict)
-    for kind, record in records(tables):
-        found[kind][json.dumps(record, sort_keys=True)] = record.get("cpu_seconds")
-    return {
-        kind: {
-            "files": len(values),
-            "cpu_hours": round(sum(filter(None, values.values())) / 3600, 3),
-            "unknown": list(values.values()).count(None),
-        }
-        for kind, values in sorted(found.items())
-    }
-
-
-def records(tables: list[Path]) -> Iterator[tuple[str, dict]]:
-    """All records of provenance in the tables' metadata, at any depth, with their kinds.
-
-    The kind is the name of the part's file without its numbers, or the model of a training.
-    """
-
-    def within(value: object, kind: str) -> Iterator[tuple[str, dict]]:
-        if isinstance(value, dict):
-            if "model" in value and "settings" in value:
-                kind = f"{value['model']} network"
-            if "revision" in value:
-                yield kind, value
-            value = list(value.values())
-        if isinstance(value, list):
-            for inner in value:
-                yield from within(inner, kind)
-
-    for table in tables:
-        for name, part in read_metadata(table)["parts"].items():
-            yield from within(
-                part, re.sub(r"_?(seed|split)\d+", "", Path(name.rpartition(" ")[0]).stem)
-            )
 
 
 if __name__ == "__main__":

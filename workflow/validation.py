@@ -256,6 +256,7 @@ def _strangers(config: dict) -> Iterator[str]:
         "set": ("synthetic.properties.sets", [one["name"] for one in study["properties"]["sets"]]),
     }
     askers = {("synthetic",): {"headline": study["headline"]}}
+    askers |= {("synthetic", "explorer"): {"protocols": study["explorer"]["protocols"]}}
     askers |= {("figures", figure): settings for figure, settings in config["figures"].items()}
     for path, settings in askers.items():
         for key, value in settings.items():

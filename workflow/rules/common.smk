@@ -44,6 +44,7 @@ check(
     " + ".join(["The configuration config/config.yaml", *OVERLAYS]),
 )
 
+STUDIES = ["synthetic", "uci", "audio"]
 RESULTS = f"results/{config['tier']}"
 LOGS = f"{RESULTS}/logs"
 BENCHMARKS = f"{RESULTS}/benchmarks"

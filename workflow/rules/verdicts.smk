@@ -48,7 +48,7 @@ rule judge:
         runtime=10,
     params:
         settings=unrecorded(VERDICT_SETTINGS),  # the files are inputs
-        tier=config["tier"],
+        tiers=dict.fromkeys(STUDIES, config["tier"]),
         code=digest("judge.py"),
     script:
         "../scripts/judge.py"

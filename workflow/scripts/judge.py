@@ -12,7 +12,7 @@ with job(snakemake):
     measured = evidence.read([Path(path) for path in snakemake.input.metrics])
     paper = reported.read(Path(snakemake.input.reported[0]).parent)
     settings = Settings.of(*snakemake.params.settings)
-    tiers = dict.fromkeys(measured["study"].unique(), snakemake.params.tier)
+    tiers = {study: snakemake.params.tiers[study] for study in measured["study"].unique()}
     path, table, *_ = map(Path, snakemake.output)
     verdicts = judge_all(measured, paper, settings, tiers)
     write(verdicts, path, table.parent, snakemake.params.code)

@@ -24,7 +24,11 @@ def write(verdicts: Verdicts, path: Path, folder: Path, code: str) -> None:
         folder: where the files for readers go.
         code: digest of the code.
     """
-    facts = {"tiers": dict(verdicts.tiers), "provenance": provenance(code=code)}
+    facts = {
+        "tiers": dict(verdicts.tiers),
+        "headline": verdicts.headline,
+        "provenance": provenance(code=code),
+    }
     write_table(path, verdicts.table, facts)
     texts = (
         verdicts.table.drop(columns="cases").to_csv(index=False),

@@ -1,0 +1,18 @@
+"""Keeps what networks predict over the whole range of inputs, for the page."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.studies.synthetic.explorer import export
+
+with job(snakemake):
+    export(
+        path=Path(snakemake.output[0]),
+        networks={name: [Path(file) for file in files] for name, files in snakemake.input.items()},
+        kept_by=snakemake.params.kept_by,
+        constants=snakemake.params.constants,
+        domain=snakemake.params.domain,
+        **snakemake.params.explorer,
+        code=snakemake.params.code,
+    )

@@ -1,0 +1,23 @@
+"""Builds the page."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.page.build import build
+from vwta.page.contents import gather
+
+with job(snakemake):
+    given = snakemake.input
+    contents = gather(
+        verdicts=Path(given.verdicts),
+        differences=Path(given.differences),
+        metrics=[Path(path) for path in given.metrics],
+        figures=snakemake.params.pictures,
+        tables=[Path(path) for path in given.tables],
+        citation=next(Path(path) for path in given if path.endswith(".cff")),
+        options=snakemake.params.options,
+        explorer=next((Path(path) for path in given if path.endswith(".safetensors")), None),
+        graph=next((Path(path) for path in given if path.endswith(".svg")), None),
+    )
+    build(contents, Path(snakemake.output[0]))
