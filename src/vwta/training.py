@@ -13,6 +13,7 @@ __all__ = [
     "Scheduled",
     "fit",
     "pick_device",
+    "write_fit",
 ]
 
 import logging
@@ -176,6 +177,21 @@ def fit(
             run.report()
         run.heed(interruption)
     return Fit(run.kept, torch.tensor(run.curve, dtype=torch.float64), run.seconds)
+
+
+def write_fit(path: Path, done: Fit, metadata: Mapping[str, Any]) -> None:
+    """Writes the outcome of a training: weights by criterion, `loss.*` and so on, and the `curve`.
+
+    Arguments:
+        path: file to write.
+        done: the outcome.
+        metadata: what else the file says of itself, besides the epochs that each criterion `kept`.
+    """
+    tensors = {"curve": done.curve}
+    for criterion, best in done.kept.items():
+        tensors |= {f"{criterion}.{weight}": value for weight, value in best.weights.items()}
+    kept = {criterion: best.epoch for criterion, best in done.kept.items()}
+    write_tensors(path, tensors, {**metadata, "kept": kept})
 
 
 def pick_device(name: str) -> torch.device:

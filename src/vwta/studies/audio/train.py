@@ -19,9 +19,9 @@ from vwta.data.spectrograms import FEATURES, FRAMES
 from vwta.networks import initialise
 from vwta.provenance import provenance
 from vwta.seldnet import bin_directions, build
-from vwta.storage import in_pieces, key, sha256, write_tensors
+from vwta.storage import in_pieces, key, sha256
 from vwta.studies.audio.rows import AudioData, active, labels_of, read_fold
-from vwta.training import Objective, Schedule, fit, pick_device
+from vwta.training import Objective, Schedule, fit, pick_device, write_fit
 
 logger = logging.getLogger(__name__)
 
@@ -108,18 +108,10 @@ def train(
         rows = AudioData(training, held_out, noise, seed, settings.validation)
         checkpoint = path.with_suffix(".checkpoint")
         done = fit(network, loss, criteria, rows, schedule, seed, where, checkpoint)
-        tensors = {"curve": done.curve}
-        for criterion, best in done.kept.items():
-            tensors |= {f"{criterion}.{weight}": value for weight, value in best.weights.items()}
         record = provenance(
             **facts, seed=seed, device=where.type, seconds=done.seconds, settings=asdict(settings)
         )
-        metadata = {
-            "network": specification,
-            "kept": {criterion: best.epoch for criterion, best in done.kept.items()},
-            "provenance": record,
-        }
-        write_tensors(path, tensors, metadata)
+        write_fit(path, done, {"network": specification, "provenance": record})
 
     in_pieces(outputs, make, unfinished / name)
 

@@ -20,8 +20,17 @@ from vwta.networks import WTANetwork, initialise
 from vwta.provenance import provenance
 from vwta.seeds import generator
 from vwta.starts import spread_out, start_at
-from vwta.storage import in_pieces, key, read_tensors, sha256, write_tensors
-from vwta.training import Data, FixedData, Objective, Schedule, Scheduled, fit, pick_device
+from vwta.storage import in_pieces, key, read_tensors, sha256
+from vwta.training import (
+    Data,
+    FixedData,
+    Objective,
+    Schedule,
+    Scheduled,
+    fit,
+    pick_device,
+    write_fit,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -147,18 +156,10 @@ def train(
         schedule = Schedule(settings.epochs, settings.batch_size, settings.learning_rate)
         checkpoint = path.with_suffix(".checkpoint")
         done = fit(network, loss, criteria, rows, schedule, seed, where, checkpoint)
-        tensors = {"curve": done.curve}
-        for criterion, best in done.kept.items():
-            tensors |= {f"{criterion}.{weight}": value for weight, value in best.weights.items()}
         record = provenance(
             **facts, seed=seed, device=where.type, seconds=done.seconds, settings=asdict(settings)
         )
-        metadata = {
-            "network": specification,
-            "kept": {criterion: best.epoch for criterion, best in done.kept.items()},
-            "provenance": record,
-        }
-        write_tensors(path, tensors, metadata)
+        write_fit(path, done, {"network": specification, "provenance": record})
 
     in_pieces(outputs, make, unfinished / name)
 
