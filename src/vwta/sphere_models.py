@@ -18,7 +18,7 @@ from .kernels import VonMisesFisher
 from .networks import Hypotheses
 from .seldnet import DirectionComponents
 
-Atoms = TypeVar("Atoms", Hypotheses, DirectionComponents)
+Atoms = TypeVar("Atoms", bound=Hypotheses | DirectionComponents)
 
 
 class DirectionMixtureDensity(nn.Module):
@@ -54,7 +54,8 @@ def select(atoms: Atoms, frames: Tensor) -> Atoms:
 
     Arguments:
         atoms: what a network gives, `(B, T, *)`.
-        frames: which frames to keep, bool with shape `(B, T)`; n of them.
+        frames: which frames to keep, bool with shape `(B, T)`, n of them; or their indices `(n,)`
+            among atoms that are in one row already, `(N, *)`.
 
     Returns:
         The same kind of atoms, `(n, *)`, in the order of sequences, then of time.

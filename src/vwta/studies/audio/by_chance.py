@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from vwta.kernels import Kernel, Uniform, VonMisesFisher
 from vwta.monte_carlo import log_volumes, uniform_directions
 from vwta.seeds import generator
-from vwta.studies.audio.estimators import Atoms, at
+from vwta.sphere_models import select
+from vwta.studies.audio.estimators import Atoms
 from vwta.studies.audio.targets import Targets
 
 BLOCK = 100  # targets that share their points
@@ -44,7 +45,7 @@ def volume_rows(
     kernels: list[Kernel] = [Uniform() if h is None else VonMisesFisher(h) for h in bandwidths]
     gaps: list[Tensor] = []
     for start in range(0, len(targets.y), BLOCK):
-        chosen = at(atoms, targets.frame[start : start + BLOCK])
+        chosen = select(atoms, targets.frame[start : start + BLOCK])
         y = targets.y[start : start + BLOCK, None]
         winner = (chosen.points - y).square().sum(-1).argmin(-1)
         sample = uniform_directions(points, generator(seed, "sphere", start))

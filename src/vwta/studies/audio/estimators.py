@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["SWEPT", "Atoms", "at", "estimators"]
+__all__ = ["SWEPT", "Atoms", "estimators"]
 
-from torch import Tensor, nn
+from torch import nn
 
 from vwta.kernels import Uniform, VonMisesFisher
 from vwta.models import Estimator
@@ -42,8 +42,3 @@ def estimators(model: str) -> dict[str, nn.Module]:
         case "m_vmf":
             return {"m_vmf": DirectionMixtureDensity(atoms)}
     raise ValueError(f"unknown model {model!r}: expected wta, hist or m_vmf")
-
-
-def at(atoms: Atoms, frames: Tensor) -> Atoms:
-    """Atoms of some frames, `(n, *)`, whose indices have shape `(n,)`."""
-    return type(atoms)(*(part[frames] for part in atoms))

@@ -20,10 +20,11 @@ from vwta.metrics import nll, tidy
 from vwta.provenance import provenance
 from vwta.seeds import generator
 from vwta.sphere_losses import angle
+from vwta.sphere_models import select
 from vwta.storage import write_table
 from vwta.studies.audio import spread
 from vwta.studies.audio.by_chance import volume_rows
-from vwta.studies.audio.estimators import SWEPT, Atoms, at, estimators
+from vwta.studies.audio.estimators import SWEPT, Atoms, estimators
 from vwta.studies.audio.predict import Predictions, read_predictions
 from vwta.studies.audio.rows import read_fold
 from vwta.studies.audio.targets import Targets
@@ -149,7 +150,7 @@ def _log_probs(
     blocks = []
     for start in range(0, len(targets.y), BLOCK):
         y = targets.y[start : start + BLOCK]
-        law = estimator(at(atoms, targets.frame[start : start + BLOCK]))
+        law = estimator(select(atoms, targets.frame[start : start + BLOCK]))
         laws = (law if h is None else law.with_bandwidth(h) for h in bandwidths)
         blocks.append(torch.stack([one.log_prob(y) for one in laws]))
     return torch.cat(blocks, -1)
@@ -161,7 +162,7 @@ def _tuned(
     """Bandwidth with the lowest NLL of some validation targets."""
     some = targets.some(settings.tuning["targets"], generator(settings.seed, "tuning"))
     search = {name: settings.tuning[name] for name in ("low", "high", "tolerance")}
-    found = tune(estimator(at(atoms, some.frame)), some.y, **search)
+    found = tune(estimator(select(atoms, some.frame)), some.y, **search)
     logger.info("%s: h = %.4f, validation NLL %.4f", method, found.at, found.value)
     return found.at
 

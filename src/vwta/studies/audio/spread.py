@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from vwta.data.ansyn import CLASSES
 from vwta.distributions import DiracMixture
-from vwta.sphere_models import DirectionMixtureDensity
-from vwta.studies.audio.estimators import Atoms, at
+from vwta.sphere_models import DirectionMixtureDensity, select
+from vwta.studies.audio.estimators import Atoms
 from vwta.studies.audio.targets import Targets
 
 Spreads = Mapping[str, tuple[float, int]]
@@ -36,7 +36,7 @@ def single_sources(targets: Targets) -> tuple[Tensor, Tensor, Tensor]:
 
 def mean_vectors(model: str, atoms: Atoms, frames: Tensor) -> Tensor:
     """Means `(n, 3)` of a model's laws in some frames `(n,)`; of WTA and histogram their atoms'."""
-    chosen = at(atoms, frames)
+    chosen = select(atoms, frames)
     if model == "m_vmf":
         mean: Tensor = DirectionMixtureDensity(nn.Identity())(chosen).mean
         return mean
