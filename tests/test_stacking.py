@@ -153,7 +153,7 @@ def test_interrupted_training_gives_the_same_bits(tmp_path: Path, call: int) -> 
             signal.raise_signal(signal.SIGTERM)
         return LOSS(out, y)
 
-    with pytest.raises(Interrupted, match="SIGTERM after epoch"):
+    with pytest.raises(Interrupted, match="SIGTERM at epoch"):
         run(checkpoint, loss)
     assert same(run(checkpoint), run())
     assert not same(run(), run(plan=Plan(epochs=6, batch_size=32, learning_rate=2e-2)))

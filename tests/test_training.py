@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from vwta import training
+from vwta import checkpoints, training
 from vwta.data.synthetic import problem
 from vwta.losses import winner_distance, wta
 from vwta.networks import initialise
@@ -140,11 +140,15 @@ def test_interrupted_training_gives_the_same_bits(
     assert same(run(checkpoint=checkpoint), run())
 
 
+@pytest.mark.parametrize("damaged", [False, True])
 def test_killed_training_gives_the_same_bits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    damaged: bool,
 ) -> None:
-    """No signal reaches a killed process: the last regular checkpoint serves."""
-    monkeypatch.setattr(training, "SAVE_EVERY", 0.0)
+    """No signal reaches a killed process: the last regular checkpoint serves, or the one before."""
+    monkeypatch.setattr(checkpoints, "SAVE_EVERY", 0.0)
     checkpoint, calls = tmp_path / "checkpoint", 0
 
     def loss(out: Any, y: Tensor) -> Tensor:
@@ -158,7 +162,10 @@ def test_killed_training_gives_the_same_bits(
         run(checkpoint=checkpoint, loss=loss)
     _, place = read_tensors(checkpoint)
     assert place["epoch"] == 2
+    if damaged:
+        checkpoint.write_bytes(checkpoint.read_bytes()[:-1])
     assert same(run(checkpoint=checkpoint), run())
+    assert (f"{checkpoint} is damaged" in caplog.text) == damaged
 
 
 def test_signals_are_given_back() -> None:

@@ -21,14 +21,14 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from .checkpoints import Keeper, read_checkpoint, write_checkpoint
 from .seeds import generator
-from .signals import Interrupted, Interruption
-from .storage import below, read_tensors, write_tensors
+from .signals import Interruption
+from .storage import below
 from .training import Objective, Scheduled
 
 logger = logging.getLogger(__name__)
 
-SAVE_EVERY = 60.0  # seconds between checkpoints
 REPORT_EVERY = 5.0  # seconds between lines in the log
 
 
@@ -164,14 +164,13 @@ def fit_stacked(
         stops: each network's own last epoch, with shape `(S,)`; the plan's if there are none. The
             learning rate follows the plan in any case.
     """
-    run = _Run(stack(networks).to(train.x.device), loss, criteria, plan, seeds, stops)
-    if checkpoint is not None and checkpoint.exists():
-        run.load(checkpoint)
-        logger.info("resumed after epoch %d", run.epoch)
-    saved = reported = time.monotonic()
+    run = _Run(stack(networks).to(train.x.device), loss, criteria, plan, seeds, stops, checkpoint)
+    if checkpoint is not None and run.resume(checkpoint):
+        logger.info("resumed at epoch %d, batch %d", run.epoch + 1, run.batch + 1)
+    reported = time.monotonic()
     with Interruption() as interruption:
         while run.epoch < plan.epochs:
-            run.train_epoch(train)
+            run.train_epoch(train, interruption)
             run.keep_last()
             if run.epoch % plan.check_every == 0 or run.epoch == plan.epochs:
                 run.check(held_out)
@@ -179,18 +178,12 @@ def fit_stacked(
             if now - reported > REPORT_EVERY or run.epoch == plan.epochs:
                 reported = now
                 run.report()
-            if checkpoint is not None and (now - saved > SAVE_EVERY or interruption.reason):
-                run.save(checkpoint)
-                saved = now
-            if interruption.reason:
-                where = f"saved in {checkpoint}" if checkpoint else "nothing was saved"
-                reason = f"{interruption.reason} after epoch {run.epoch}"
-                raise Interrupted(f"{reason}: {where}; run again to go on")
+        run.keeper.heed(interruption, run.epoch, run.batch)
     return run.outcome()
 
 
 class _Run:
-    """State of a training, which can be saved between any two epochs."""
+    """State of a training, which can be saved between any two batches."""
 
     def __init__(
         self,
@@ -200,7 +193,9 @@ class _Run:
         plan: Plan,
         seeds: Sequence[int],
         stops: Tensor | None,
+        checkpoint: Path | None,
     ) -> None:
+        self.keeper = Keeper(checkpoint, self.save)
         self.network, self.loss, self.plan, self.seeds = network, loss, plan, seeds
         self.criteria = {name: torch.vmap(criterion) for name, criterion in criteria.items()}
         self.optimizer = torch.optim.AdamW(
@@ -209,7 +204,8 @@ class _Run:
             weight_decay=plan.weight_decay,
             fused=True,
         )
-        self.epoch, self.seconds, self.clock = 0, 0.0, time.monotonic()
+        self.epoch, self.batch, self.seconds = 0, 0, 0.0
+        self.clock = time.monotonic()
         self.weights: dict[str, dict[str, Tensor]] = {}
         self.epochs: dict[str, Tensor] = {}
         self.best: dict[str, Tensor] = {}
@@ -218,7 +214,8 @@ class _Run:
         self.last = {name: value.clone() for name, value in network.state_dict().items()}
         self.curves: dict[str, list[list[float]]] = {name: [] for name in criteria}
 
-    def train_epoch(self, rows: Rows) -> None:
+    def train_epoch(self, rows: Rows, interruption: Interruption) -> None:
+        """Takes the remaining steps of the epoch."""
         n, size = rows.x.shape[1], self.plan.batch_size
         orders = [
             torch.randperm(n, generator=generator(seed, "batches", self.epoch))
@@ -229,8 +226,9 @@ class _Run:
         batches = math.ceil(n / size)
         loss_of = self.loss.at(self.epoch) if isinstance(self.loss, Scheduled) else self.loss
         self.network.train()
-        for batch, start in enumerate(range(0, n, size)):
-            step = self.epoch * batches + batch
+        for start in range(self.batch * size, n, size):
+            self.keeper.heed(interruption, self.epoch, self.batch)
+            step = self.epoch * batches + self.batch
             for group in self.optimizer.param_groups:
                 group["lr"] = self.plan.rate_at(step, self.plan.epochs * batches)
             out = self.network(x[:, start : start + size])
@@ -239,7 +237,8 @@ class _Run:
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
-        self.epoch += 1
+            self.batch += 1
+        self.epoch, self.batch = self.epoch + 1, 0
 
     def keep_last(self) -> None:
         """Keeps the weights of the networks whose last epoch this is."""
@@ -308,11 +307,20 @@ class _Run:
         for index, state in self.optimizer.state_dict()["state"].items():
             tensors |= {f"adam.{index}.{name}": value for name, value in state.items()}
         tensors["diverged"] = self.diverged
-        place = {"epoch": self.epoch, "seconds": self.seconds, "curves": self.curves}
-        write_tensors(path, tensors, place)
+        place = {
+            "epoch": self.epoch,
+            "batch": self.batch,
+            "seconds": self.seconds,
+            "curves": self.curves,
+        }
+        write_checkpoint(path, tensors, place)
 
-    def load(self, path: Path) -> None:
-        tensors, place = read_tensors(path)
+    def resume(self, path: Path) -> bool:
+        """Takes up the state that :meth:`save` wrote last; whether there is one."""
+        found = read_checkpoint(path)
+        if found is None:
+            return False
+        tensors, place = found
         self.network.load_state_dict(below("network.", tensors))
         self.last = below("last.", tensors)
         self.epochs, self.best = below("epochs.", tensors), below("best.", tensors)
@@ -324,7 +332,9 @@ class _Run:
             moments.setdefault(int(index), {})[field] = value
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
-        self.epoch, self.seconds, self.curves = place["epoch"], place["seconds"], place["curves"]
+        self.epoch, self.batch = place["epoch"], place["batch"]
+        self.seconds, self.curves = place["seconds"], place["curves"]
+        return True
 
     def outcome(self) -> StackedFit:
         self._tick()

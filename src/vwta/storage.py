@@ -28,8 +28,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .data.disk import full_disk
+
 if TYPE_CHECKING:  # torch takes a second to import, and figures can do without
     from torch import Tensor
+
+REMEDY = "Remedy: free some space and run again; what was finished is kept"
 
 
 @contextmanager
@@ -37,16 +41,18 @@ def atomic(path: Path) -> Iterator[Path]:
     """Gives a temporary name to write to; what was written there then takes the place of `path`.
 
     Whoever looks sees the old file or the new one, after a crash too. If the body raises, `path` is
-    untouched and the temporary file is gone.
+    untouched and the temporary file is gone. A full disk is named as such
+    (:class:`~vwta.data.errors.NoSpace`).
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        _sync_folder(path.parent)
+        with full_disk(path, REMEDY):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            yield temporary
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            temporary.replace(path)
+            _sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -58,11 +64,12 @@ def below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> None:
     """Writes tensors as safetensors, with metadata (any JSON) beside them."""
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    content = save(whole, {name: json.dumps(value) for name, value in metadata.items()})
     with atomic(path) as temporary:
-        save_file(whole, temporary, {name: json.dumps(value) for name, value in metadata.items()})
+        temporary.write_bytes(content)
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -27,13 +27,13 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
+from .checkpoints import Keeper, read_checkpoint, write_checkpoint
 from .seeds import generator
-from .signals import Interrupted, Interruption
-from .storage import below, read_tensors, write_tensors
+from .signals import Interruption
+from .storage import below, write_tensors
 
 logger = logging.getLogger(__name__)
 
-SAVE_EVERY = 60.0  # seconds between checkpoints
 REPORT_EVERY = 5.0  # seconds between lines in the log
 
 
@@ -167,15 +167,14 @@ def fit(
     """
     device = torch.device(device)
     run = _Run(network.to(device), loss, criteria, schedule, seed, device, checkpoint)
-    if checkpoint is not None and checkpoint.exists():
-        run.load(checkpoint)
+    if checkpoint is not None and run.resume(checkpoint):
         logger.info("resumed at epoch %d, batch %d", run.epoch + 1, run.batch + 1)
     with Interruption() as interruption:
         while run.epoch < schedule.epochs:
             run.train_epoch(data, interruption)
             run.validate(data)
             run.report()
-        run.heed(interruption)
+        run.keeper.heed(interruption, run.epoch, run.batch)
     return Fit(run.kept, torch.tensor(run.curve, dtype=torch.float64), run.seconds)
 
 
@@ -218,7 +217,7 @@ class _Run:
     ) -> None:
         self.network, self.loss, self.criteria = network, loss, criteria
         self.schedule, self.seed = schedule, seed
-        self.device, self.checkpoint = device, checkpoint
+        self.device, self.keeper = device, Keeper(checkpoint, self.save)
         parameters = list(network.parameters())
         self.optimizer = torch.optim.Adam(parameters, lr=schedule.learning_rate, fused=True)
         self.epoch = self.batch = self.rows = 0
@@ -226,7 +225,7 @@ class _Run:
         self.curve: list[list[float]] = []
         self.kept: dict[str, Kept] = {}
         self.seconds = 0.0
-        self._clock = self._saved = self._reported = time.monotonic()
+        self._clock = self._reported = time.monotonic()
 
     def train_epoch(self, data: Data, interruption: Interruption) -> None:
         """Takes the remaining steps of the epoch."""
@@ -240,7 +239,7 @@ class _Run:
             group["lr"] = self.schedule.rate(self.epoch)
         self.network.train()
         for start in range(self.batch * size, self.rows, size):
-            self.heed(interruption)
+            self.keeper.heed(interruption, self.epoch, self.batch)
             u, v = x[start : start + size], y[start : start + size]
             loss = objective(self.network(u), v)
             self.optimizer.zero_grad()
@@ -312,11 +311,14 @@ class _Run:
             "total": self.total.item(),
             "curve": self.curve,
         }
-        write_tensors(path, tensors, place)
+        write_checkpoint(path, tensors, place)
 
-    def load(self, path: Path) -> None:
-        """Takes up the state of a file of :meth:`save`."""
-        tensors, place = read_tensors(path)
+    def resume(self, path: Path) -> bool:
+        """Takes up the state that :meth:`save` wrote last; whether there is one."""
+        found = read_checkpoint(path)
+        if found is None:
+            return False
+        tensors, place = found
         self.network.load_state_dict(below("network.", tensors))
         for name, epoch in place["kept"].items():
             weights = below(f"kept.{name}.", tensors)
@@ -334,17 +336,7 @@ class _Run:
         self.epoch, self.batch = place["epoch"], place["batch"]
         self.seconds, self.curve = place["seconds"], place["curve"]
         self.total.fill_(place["total"])
-
-    def heed(self, interruption: Interruption) -> None:
-        """Saves if it is time to; stops if asked to."""
-        due = time.monotonic() - self._saved > SAVE_EVERY
-        if self.checkpoint is not None and (due or interruption.reason):
-            self.save(self.checkpoint)
-            self._saved = time.monotonic()
-        if interruption.reason:
-            where = f"epoch {self.epoch + 1}, batch {self.batch + 1}"
-            saved = f"saved in {self.checkpoint}" if self.checkpoint else "nothing was saved"
-            raise Interrupted(f"{interruption.reason} at {where}: {saved}; run again to go on")
+        return True
 
     def _objective(self) -> Objective:
         return self.loss.at(self.epoch) if isinstance(self.loss, Scheduled) else self.loss

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["check_space", "full_disk"]
 
 import errno
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,5 +34,5 @@ def full_disk(folder: Path, remedy: str = REMEDY) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise NoSpace(f"{folder}: {error.strerror}. {remedy}") from error
+            raise NoSpace(f"{folder}: {os.strerror(error.errno)}. {remedy}") from error
         raise

@@ -26,7 +26,6 @@ __all__ = [
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -124,17 +123,20 @@ def write_features(path: Path, scenes: Iterable[Tensor], count: int) -> None:
         scenes: features of each scene, with shape `(N, 8, 100, F)`.
         count: number of scenes.
     """
-    with atomic(path) as temporary:
-        stored: np.memmap[Any, np.dtype[np.float16]] | None = None
-        for index, scene in enumerate(scenes):
-            N = len(scene)
-            if stored is None:
-                shape = (count * N, *scene.shape[1:])
-                stored = np.lib.format.open_memmap(temporary, "w+", np.float16, shape)
-            stored[index * N : (index + 1) * N] = scene.half().numpy()
-        if stored is None or (index + 1) * N != len(stored):
-            raise ValueError(f"{path}: {count} scenes were announced, and others came")
-        stored.flush()
+    written, form = 0, None
+    with atomic(path) as temporary, temporary.open("wb") as file:
+        for scene in scenes:  # a mapped file would end the process when the disk is full
+            if form is None:
+                form = scene.shape
+                whole = (count * len(scene), *scene.shape[1:])
+                header = {"descr": "<f2", "fortran_order": False, "shape": whole}
+                np.lib.format.write_array_header_1_0(file, header)
+            if scene.shape != form:
+                raise ValueError(f"{path}: features of shapes {form} and {scene.shape}")
+            file.write(scene.half().contiguous().numpy().astype("<f2", copy=False).data)
+            written += 1
+        if written != count:
+            raise ValueError(f"{path}: {count} scenes were announced, and {written} came")
 
 
 def read_features(path: Path) -> NDArray[np.float16]:
