@@ -2,6 +2,7 @@
 PYTHON ?= python3
 TIER ?= quick
 STUDY ?= all
+KILLS ?= 20
 ARGS ?=
 
 # The tiers that have a config; `full` is the workflow's own.
@@ -14,16 +15,18 @@ unexport PYTHONPATH PYTHONHOME
 export PYTHONNOUSERSITE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce plan record publish report graph test bench setup lock envs clean tier
+.PHONY: help reproduce plan record publish report graph test test-faults bench setup lock envs clean tier
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 	@echo
 	@echo "TIER=$(TIER)  one of: $(TIERS)"
 	@echo "STUDY=$(STUDY)  what to publish: synthetic, uci, or all that have results"
+	@echo "KILLS=$(KILLS)  how often test-faults kills"
 	@echo "ARGS=$(ARGS)  more arguments for snakemake (reproduce, plan, publish) or pytest (test)"
 
 reproduce: tier setup ## run the pipeline at TIER, and say where its results are
+	@$(IN_VENV) python workflow/turns.py
 	@$(IN_VENV) snakemake $(ARGS) $$(test -t 2 && echo --logger rich) $(CONFIG); status=$$?; \
 	for place in figures tables verdicts.parquet report/index.html; do \
 	if [ -e "results/$(TIER)/$$place" ]; then echo "results/$(TIER)/$$place"; fi; done; exit $$status
@@ -51,6 +54,9 @@ test: setup ## lint, check formats and types, run all tests
 	@$(call step,snakemake --lint)
 	@$(call step,mypy)
 	@$(call step,OMP_NUM_THREADS=1 pytest -n auto --dist loadfile $(ARGS))
+
+test-faults: setup ## kill runs KILLS times, fill disks, send signals: results stay the same
+	@$(call step,KILLS=$(KILLS) pytest -s $(ARGS) tests/faults)
 
 bench: setup ## time the core against a plain reference
 	@$(IN_VENV) python benchmarks/bench.py

@@ -37,6 +37,9 @@ def publish(module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         files = tuple(f"results/full/{name}" for name in outputs)
         return module.Job("rule", files, input=(f"results/full/{inputs}",))
 
+    # Judging takes seconds; tests/test_results.py does it for real.
+    monkeypatch.setattr(module, "judge_folder", lambda folder, config: f"judged by {folder}")
+    monkeypatch.setattr(module, "overview", lambda verdicts, folder: f"{verdicts}\n")
     jobs = [
         module.Job("generate", ("results/full/synthetic/paper/moons/data.safetensors",)),
         job("synthetic/paper/moons/metrics.parquet", "synthetic/metrics/emd.parquet"),
@@ -102,9 +105,9 @@ def test_small_outcome_is_published(publish: ModuleType) -> None:
     publish.main("full", "synthetic", [])
     names = {name.removeprefix("synthetic/") for name in published()}
     tables = {"tables/emd.csv", "tables/emd.md"}
-    assert names == {"emd.parquet", "provenance.json", "figures/emd.png", "figures/cells.png"} | (
-        tables
-    )
+    pictures = {"figures/emd.png", "figures/cells.png"}
+    assert names == {"emd.parquet", "provenance.json", "README.md"} | pictures | tables
+    assert (PLACE.parent / "README.md").read_text() == "judged by docs/results\n"
     assert (PLACE / "figures/emd.png").read_text() == "2 rows"
     assert (PLACE / "figures/cells.png").read_text() == "of this run"
     found = facts()
@@ -163,7 +166,7 @@ def test_every_study_has_its_own(publish: ModuleType) -> None:
     add("abc", 1, path="results/full/uci/metrics/rmse.parquet")
     publish.main("full", "uci", [])
     mine = {"uci/rmse.parquet", "uci/figures/uci_rmse.png", "uci/provenance.json"}
-    assert published().keys() == mine
+    assert published().keys() == mine | {"README.md"}
     add("abc", 1, path="results/full/audio/metrics/nll.parquet")
     publish.main("full", "all", [])
     heard = {"audio/nll.parquet", "audio/tables/audio_main.md", "audio/provenance.json"}

@@ -1,6 +1,7 @@
 """The published outcome below docs/results keeps to what no estimator can beat."""
 
 import math
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -9,6 +10,8 @@ import pytest
 from vwta.collection import read_parts
 from vwta.metrics import COLUMNS
 from vwta.storage import read_table
+from vwta.verdicts.folder import judge_folder
+from vwta.verdicts.overview import overview
 
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = ROOT / "docs/results"
@@ -114,3 +117,11 @@ def test_numbers_can_be_traced(name: str) -> None:
         record = facts["provenance"]
         for one in (record, *record.get("trainings", ()), record.get("training", record)):
             assert len(one["revision"]) == 40, one["revision"]
+
+
+def test_overview_is_that_of_the_tables() -> None:
+    """`make publish` writes it; whoever changes a rule or a table by hand is told to do so too."""
+    text = overview(judge_folder(PLACE, ROOT / "config"), PLACE)
+    assert (PLACE / "README.md").read_text(encoding="utf-8") == text
+    for link in re.findall(r"\]\(([^)]+)\)", text):
+        assert (PLACE / link).exists(), link

@@ -7,7 +7,8 @@ pieces, say a seed on each machine: the metrics of this run are merged into thos
 already, row by row (see `vwta.collection.merge`). What is drawn from metrics alone is drawn anew
 from the merged ones, by the rules of the workflow; other figures are copied if this run has made
 them. provenance.json tells revisions, packages, processors, hashes of the data and CPU hours of all
-that is published. No weights, no data.
+that is published; docs/results/README.md shows verdicts, tables and figures of all studies. No
+weights, no data.
 
 Nothing is changed before all is ready, and each file is replaced as a whole.
 """
@@ -24,8 +25,11 @@ from plan import Job, dry_run
 from vwta.collection import merge
 from vwta.records import cost, facts
 from vwta.storage import atomic
+from vwta.verdicts.folder import judge_folder
+from vwta.verdicts.overview import overview
 
 PLACE = Path("docs", "results")
+CONFIG = Path(__file__).resolve().parents[1] / "config"
 SUFFIXES = (".png", ".csv", ".md", ".tex")  # of figures and tables for readers
 OF_ALL = ("verdicts", "differences")  # tables that are of no single study
 REPORTED = Path("config", "reported")  # printed numbers, which are always there
@@ -45,6 +49,8 @@ def main(tier: str, study: str, arguments: list[str]) -> None:
     for name in studies:
         with tempfile.TemporaryDirectory() as folder:
             publish(results, name, Path(folder), jobs, arguments)
+    with atomic(PLACE / "README.md") as temporary:
+        temporary.write_text(overview(judge_folder(PLACE, CONFIG), PLACE), encoding="utf-8")
 
 
 def check_tier(tier: str, studies: list[str]) -> None:

@@ -47,16 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _verdicts(folder: Path | None, config: Path) -> str:
     """The summary for the terminal."""
-    from vwta.verdicts import evidence, reported
-    from vwta.verdicts.configuration import load
+    from vwta.verdicts.folder import judge_folder
     from vwta.verdicts.summary import terminal
-    from vwta.verdicts.table import judge_all
 
     folder = default_folder() if folder is None else folder
-    files = evidence.find(folder)
-    paper = reported.read(config / "reported")
-    verdicts = judge_all(evidence.read(files), paper, load(config), evidence.tiers_of(folder))
-    return f"Judged by the tables in {folder}\n{terminal(verdicts)}"
+    return f"Judged by the tables in {folder}\n{terminal(judge_folder(folder, config))}"
 
 
 def default_folder() -> Path:

@@ -8,8 +8,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 
+import turns
 import validation
 from digest import digest
+
+if workflow.is_main_process:  # neither a job of its own, nor one on another machine
+    turns.begin(Path("results"))
 
 OVERLAYS = [str(path) for path in workflow.overwrite_configfiles]
 

@@ -10,7 +10,11 @@ from pathlib import Path
 __all__ = ["job"]
 
 # Jobs run the code whose digest their rule carries, whatever else may be installed.
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "src"))
+sys.path.append(str(ROOT / "workflow"))
+
+from turns import attend  # noqa: E402
 
 
 @contextmanager
@@ -19,6 +23,7 @@ def job(snakemake) -> Iterator[None]:
     with open(snakemake.log[0], "w") as log:
         for stream in (sys.stdout, sys.stderr):  # for good: a traceback belongs there too
             os.dup2(log.fileno(), stream.fileno())
+    attend()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", force=True)
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(snakemake.threads)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["differences_for_readers", "markdown", "terminal"]
+__all__ = ["counts", "differences_for_readers", "markdown", "terminal"]
 
 import math
 import textwrap
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -25,8 +25,8 @@ def terminal(verdicts: Verdicts) -> str:
     headline = _headline(verdicts)
     claims, numbers = (headline[headline["kind"] == kind] for kind in ("claim", "number"))
     lines = [_about(verdicts), ""]
-    lines += ["Numbers", *_aligned(_counts(numbers, NUMBER_WORDS)), f"  {_strictly(numbers)}", ""]
-    lines += ["Claims", *_aligned(_counts(claims, CLAIM_WORDS)), ""]
+    lines += ["Numbers", *_aligned(counts(numbers, "number")), f"  {_strictly(numbers)}", ""]
+    lines += ["Claims", *_aligned(counts(claims, "claim")), ""]
     for study, part in claims.groupby("study", sort=False):
         lines.append(f"Claims of the {study} study")
         for row in _rows(part):
@@ -45,10 +45,10 @@ def markdown(verdicts: Verdicts) -> str:
     parts = [
         f"# Verdicts: {_about(verdicts)}",
         "## Numbers",
-        to_markdown(_counts(numbers, NUMBER_WORDS)),
+        to_markdown(counts(numbers, "number")),
         _strictly(numbers) + ".",
         "## Claims",
-        to_markdown(_counts(claims, CLAIM_WORDS)),
+        to_markdown(counts(claims, "claim")),
         "## Each claim",
         to_markdown(_claims_for_readers(claims)),
         "## Each number",
@@ -84,8 +84,9 @@ def _headline(verdicts: Verdicts) -> pd.DataFrame:
     return verdicts.table[verdicts.table["headline"]]
 
 
-def _counts(rows: pd.DataFrame, words: Iterable[str]) -> pd.DataFrame:
-    """How often each word stands, by study and in all."""
+def counts(rows: pd.DataFrame, kind: Literal["number", "claim"]) -> pd.DataFrame:
+    """How often each word stands among verdicts of a kind, by study and in all."""
+    words = {"number": NUMBER_WORDS, "claim": CLAIM_WORDS}[kind]
     table = pd.crosstab(rows["study"], rows["verdict"])
     table = table.reindex(columns=list(words), fill_value=0)
     table.loc["all"] = table.sum()

@@ -1,0 +1,129 @@
+"""Runs of the smoke tier that are disturbed, and what is left of them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow.parquet as pq
+from safetensors import safe_open
+
+UNEQUAL = {"logs", "benchmarks", "report"}  # say when, and how long
+
+
+class Tree:
+    """A copy of the repository, in which the smoke tier runs as `make reproduce` runs it."""
+
+    def __init__(self, folder: Path, *overlays: str) -> None:
+        self.folder, self.overlays = folder, overlays
+        self.results = folder / "results" / "smoke"
+
+    def start(self, *targets: str) -> subprocess.Popen[str]:
+        """Starts a run; its output goes to a file."""
+        command = [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile"]
+        command += ["config/smoke.yaml", *self.overlays, "--", *targets]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        with (self.folder / "output.txt").open("w") as output:
+            return subprocess.Popen(
+                command, cwd=self.folder, stdout=output, stderr=output, text=True, env=environment
+            )
+
+    def finish(self, *targets: str) -> float:
+        """Runs to the end; how many seconds it took."""
+        start = time.monotonic()
+        assert self.start(*targets).wait() == 0, self.output()
+        return time.monotonic() - start
+
+    def output(self) -> str:
+        return (self.folder / "output.txt").read_text(errors="replace")
+
+    def log(self, rule: str) -> str:
+        return "".join(path.read_text() for path in self.results.glob(f"logs/{rule}/**/*.log"))
+
+    def refusal(self) -> str:
+        """What `make reproduce` says before it starts anything: nothing, if it starts."""
+        command = [sys.executable, "workflow/turns.py"]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+        assert bool(done.returncode) == bool(done.stderr)
+        return done.stderr
+
+    def content(self) -> dict[str, str]:
+        """Hash of each file of results, without what it says of when and where it was made."""
+        files = (path for path in self.results.rglob("*") if path.is_file())
+        relative = {path.relative_to(self.results): path for path in files}
+        return {
+            str(name): _content(path)
+            for name, path in relative.items()
+            if name.parts[0] not in UNEQUAL
+        }
+
+    def left_behind(self) -> list[str]:
+        """What a finished run must not leave: temporary names, unfinished work, locks."""
+        hidden = [path for path in self.results.rglob(".*") if path.name != ".unfinished"]
+        hidden += self.results.glob(".unfinished/*")
+        hidden += self.folder.glob(".snakemake/locks/*")
+        return [str(path.relative_to(self.folder)) for path in hidden]
+
+
+def _content(path: Path) -> str:
+    if path.suffix == ".parquet":
+        table = pq.read_table(path)
+        text = table.replace_schema_metadata().to_pandas().to_json(double_precision=15)
+        return hashlib.sha256(text.encode()).hexdigest()
+    if path.suffix == ".safetensors":
+        with safe_open(path, framework="np") as file:
+            names = sorted(file.keys())
+            parts = [f"{name} {file.get_tensor(name).tobytes().hex()}" for name in names]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    if path.suffix == ".json":
+        return json.dumps(_timeless(json.loads(path.read_text())), sort_keys=True)
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _timeless(v) for k, v in value.items() if k not in {"seconds", "time"}}
+    return [_timeless(entry) for entry in value] if isinstance(value, list) else value
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """Kills a process and all that came from it, with no warning."""
+    family: set[psutil.Process] = set()
+    found = {psutil.Process(process.pid)}
+    while found:  # who is stopped starts no others
+        family |= found
+        for one in found:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.suspend()
+        found = {child for one in family for child in _children(one)} - family
+    for one in family:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            one.kill()
+    process.wait()
+
+
+def _children(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def wait_for_job(process: subprocess.Popen[str], script: str) -> psutil.Process:
+    """The process of a job of a run, once it takes part in the work of its folder."""
+    while process.poll() is None:
+        for child in _children(psutil.Process(process.pid)):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                works = any(file.path.endswith("at_work") for file in child.open_files())
+                if works and child.cmdline()[-1].endswith(f"{script}.py"):
+                    return child
+        time.sleep(0.05)
+    raise AssertionError(f"the run ended before {script} began")
