@@ -16,6 +16,8 @@ import shutil
 import socket
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -30,29 +32,17 @@ held: list[TextIO] = []  # until the process ends
 def begin(results: Path) -> None:
     """Takes part in the work of this folder; if nobody else does, clears up first.
 
+    What a run on another machine left stays, as the system's locks may not reach that machine.
+
     Arguments:
         results: where files under temporary names may be left.
     """
-    with contextlib.suppress(OSError):  # some network disks know no locks: all stays as it is
-        file = _open()
-        if _alone(file):
-            if _host(file) in ("", socket.gethostname()):  # locks may not reach other machines
-                clear_up(results)
-            file.seek(0)
-            file.truncate()
-            now = time.strftime("%Y-%m-%d %H:%M:%S")
-            file.write(f"{socket.gethostname()} process {os.getpid()} since {now}\n")
-            file.flush()
-        fcntl.flock(file, fcntl.LOCK_SH)
-        held.append(file)
+    _take_part(partial(_clear_if_alone, results=results))
 
 
 def attend() -> None:
     """Takes part in the work of this folder, as a job that may outlive its run."""
-    with contextlib.suppress(OSError):
-        file = _open()
-        fcntl.flock(file, fcntl.LOCK_SH)
-        held.append(file)
+    _take_part()
 
 
 def clear_up(results: Path) -> None:
@@ -76,6 +66,26 @@ def at_work() -> str | None:
             file.seek(0)
             return file.read().strip() or "another process"
     return None
+
+
+def _take_part(first: Callable[[TextIO], None] = lambda file: None) -> None:
+    """Holds the lock until the process ends, after something was done with its file."""
+    with contextlib.suppress(OSError), contextlib.ExitStack() as stack:  # some disks know no locks
+        file = stack.enter_context(_open())
+        first(file)
+        fcntl.flock(file, fcntl.LOCK_SH)
+        held.append(file)
+        stack.pop_all()
+
+
+def _clear_if_alone(file: TextIO, results: Path) -> None:
+    marked = any(STATE.glob("locks/*.lock"))
+    if _alone(file) and not (marked and _host(file) not in ("", socket.gethostname())):
+        clear_up(results)
+        file.truncate(0)
+        now = time.strftime("%Y-%m-%d %H:%M:%S")
+        file.write(f"{socket.gethostname()} process {os.getpid()} since {now}\n")
+        file.flush()
 
 
 def _open() -> TextIO:
