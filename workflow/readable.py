@@ -49,8 +49,11 @@ def unreadable(path: Path) -> Iterator[str]:
         why = " ".join(str(getattr(error, "problem", None) or error).split())
         remedy = "Remedy: check brackets, colons and indentation there; tabs are not allowed"
         yield f"{path}{place}: no YAML, {why}. {remedy}"
-    except RecursionError:
-        yield f"{path}: its lists are nested too deeply. Remedy: write it as config.yaml is written"
+    except (
+        Exception
+    ) as error:  # PyYAML makes values of texts, and a date such as 2001-99-99 is none
+        remedy = "Remedy: write it as config.yaml is written, and texts in quotes"
+        yield f"{path}: no YAML, {' '.join(str(error).split())[:200]}. {remedy}"
     else:
         if not isinstance(content, dict):
             yield f"{path}: no keys at its top. Remedy: write lines such as `device: cpu`"
