@@ -35,9 +35,9 @@ def freeze() -> str:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         pip = [f"{folder}/bin/python", "-I", "-m", "pip", "--disable-pip-version-check"]
         subprocess.run([*pip, "install", "-qq", f"{ROOT}[workflow,dev]"], check=True)
-        frozen = subprocess.run(
-            [*pip, "freeze", "--exclude", "vwta"], check=True, capture_output=True, text=True
-        )
+        # With --all, as setuptools is left out else, and torch needs it.
+        listed = [*pip, "freeze", "--all", "--exclude", "pip", "--exclude", "vwta"]
+        frozen = subprocess.run(listed, check=True, capture_output=True, text=True)
     return HEADER + "".join(f"{pin}\n" for pin in clean(frozen.stdout.splitlines()))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, settings
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
@@ -21,6 +22,17 @@ from vwta.page.contents import Contents, gather
 from vwta.storage import write_table
 from vwta.verdicts.differences import COLUMNS as DIFFERENCES
 from vwta.verdicts.table import COLUMNS as VERDICTS
+
+# The same examples in every run, however busy the machine is; a folder for each test will do.
+settings.register_profile(
+    "fixed",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+settings.load_profile("fixed")
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ["CITATION.cff", "Snakefile", "config", "envs", "profiles", "src", "workflow"]

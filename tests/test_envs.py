@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import tomllib
+from importlib.metadata import requires, version
 from pathlib import Path
 from types import ModuleType
 
@@ -37,6 +38,38 @@ def test_lock_satisfies_pyproject(locked: dict[str, str]) -> None:
         requirement = Requirement(line)
         version = locked[canonicalize_name(requirement.name)]
         assert requirement.specifier.contains(version), f"{line}, but {version} is locked"
+
+
+def test_lock_pins_all_that_is_needed(lock: ModuleType, locked: dict[str, str]) -> None:
+    """What the project needs, and what that needs, with the extras asked for: each has a pin."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    waiting = [
+        ("pyproject.toml", Requirement(line))
+        for line in project["dependencies"] + extras["workflow"] + extras["dev"]
+    ]
+    met: set[tuple[str, frozenset[str]]] = set()
+    while waiting:
+        asker, requirement = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        wanted = (name, frozenset(requirement.extras))
+        if lock.CUDA.match(name) or wanted in met:
+            continue
+        met.add(wanted)
+        assert name in locked, f"{asker} needs {requirement}, which has no pin: call `make lock`"
+        fits = requirement.specifier.contains(locked[name], prereleases=True)
+        assert fits, f"{asker} needs {requirement}, but {locked[name]} is locked"
+        for line in requires(name) or []:
+            further = Requirement(line)
+            chosen = [{"extra": extra} for extra in ("", *requirement.extras)]
+            if further.marker is None or any(map(further.marker.evaluate, chosen)):
+                waiting.append((name, further))
+
+
+def test_installed_versions_are_the_locked_ones(locked: dict[str, str]) -> None:
+    """Or else the requirements that are followed above are those of other versions."""
+    found = {name: version(name).split("+")[0] for name in locked}
+    assert found == locked
 
 
 def test_lock_is_portable() -> None:

@@ -219,7 +219,7 @@ def test_numbers_without_a_file_or_with_a_strange_source(tmp_path: Path) -> None
         reported.read(tmp_path)
     for path in (CONFIG / "reported").glob("*.csv"):
         (tmp_path / path.name).write_text(path.read_text().replace("read off", "guessed"))
-    with pytest.raises(ValueError, match="the source 'guessed', expected one of"):
+    with pytest.raises(ValueError, match=r"the source 'guessed'\. Remedy: make it 'printed'"):
         reported.read(tmp_path)
     text = (CONFIG / "reported/synthetic.csv").read_text()
     (tmp_path / "synthetic.csv").write_text(text + text.splitlines()[1] + "\n")

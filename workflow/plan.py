@@ -1,12 +1,13 @@
 """Say what a run would cost before it starts, from the recorded costs of earlier jobs.
 
-Usage: python workflow/plan.py TIER [--record] [SNAKEMAKE ARGUMENT ...]
+Usage: python workflow/plan.py TIER [--record] [--debug] [SNAKEMAKE ARGUMENT ...]
 
 The jobs come from Snakemake's dry run. A job costs what finished jobs of its rule did: those of
 this very run first (their benchmark files), else those in benchmarks/recorded.csv. A rule that was
 never recorded is listed as unknown. Rules may declare three resources for this:
 `work` (a number that the time is proportional to, e.g. epochs times points), `gpu` (how many) and
-`download_mb` (what a job fetches). `--record` adds the finished jobs to benchmarks/recorded.csv.
+`download_mb` (what a job fetches). `--record` adds the finished jobs to benchmarks/recorded.csv,
+`--debug` shows where an error comes from.
 """
 
 import contextlib
@@ -24,6 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+
+from vwta.failures import debugging, explained
 
 RECORD = Path("benchmarks/recorded.csv")
 KEY = ["tier", "rule", "work"]
@@ -46,9 +49,11 @@ class Job(NamedTuple):
 
 def dry_run(arguments: list[str]) -> list[Job]:
     """Return the jobs that Snakemake would run; what it says is shown if it fails."""
+    from readable import check
     from snakemake.cli import main
     from snakemake.logging import logger
 
+    check(arguments)
     jobs: list[Job] = []
 
     def listen(event: logging.LogRecord) -> bool:
@@ -62,8 +67,8 @@ def dry_run(arguments: list[str]) -> list[Job]:
         with contextlib.redirect_stderr(said):
             main(["--dry-run", *arguments])
     except SystemExit as end:
-        if end.code:
-            sys.exit(said.getvalue())
+        if end.code:  # the workflow's own message, or a number
+            sys.exit(said.getvalue() + (end.code if isinstance(end.code, str) else ""))
     finally:
         logger.removeFilter(listen)
     return [job for job in jobs if job.output]  # a target such as `all` makes nothing
@@ -187,5 +192,9 @@ def main(tier: str, record: bool, arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    rest = sys.argv[2:]
-    main(sys.argv[1], "--record" in rest, [word for word in rest if word != "--record"])
+    own = ("--record", "--debug")
+    words = [word for word in sys.argv[1:] if word not in own]
+    if not words or words[0].startswith("-"):
+        sys.exit(__doc__)
+    with explained("plan", debug="--debug" in sys.argv or debugging()):
+        main(words[0], "--record" in sys.argv, words[1:])

@@ -1,6 +1,6 @@
 """Put the small outcome of a study below docs/results: metrics, figures, where they come from.
 
-Usage: python workflow/publish.py TIER STUDY [SNAKEMAKE ARGUMENT ...]
+Usage: python workflow/publish.py TIER STUDY [--debug] [SNAKEMAKE ARGUMENT ...]
 
 STUDY is a folder of results/TIER, or `all` for those that have metrics. A study may be run in
 pieces, say a seed on each machine: the metrics of this run are merged into those that are published
@@ -10,7 +10,8 @@ them. provenance.json tells revisions, packages, processors, hashes of the data 
 that is published; docs/results/README.md shows verdicts, tables and figures of all studies. No
 weights, no data.
 
-Nothing is changed before all is ready, and each file is replaced as a whole.
+Nothing is changed before all is ready, and each file is replaced as a whole. `--debug` shows where
+an error comes from.
 """
 
 import json
@@ -23,6 +24,7 @@ from pathlib import Path
 from plan import Job, dry_run
 
 from vwta.collection import merge
+from vwta.failures import debugging, explained
 from vwta.records import cost, facts
 from vwta.storage import atomic
 from vwta.verdicts.folder import judge_folder
@@ -145,6 +147,9 @@ def draw(jobs: list[Job], stage: Path, arguments: list[str]) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
+    words = [word for word in sys.argv[1:] if word != "--debug"]
+    if len(words) < 2:
         sys.exit(__doc__)
-    main(sys.argv[1], sys.argv[2], sys.argv[3:])
+    tables = map(str, Path("results", words[0]).glob("*/metrics/*.parquet"))
+    with explained("publish", inputs=tables, debug="--debug" in sys.argv or debugging()):
+        main(words[0], words[1], words[2:])

@@ -9,13 +9,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from vwta.failures import debugging, explain
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; its exit status."""
     parser = argparse.ArgumentParser("python -m vwta", description=__doc__)
-    parser.add_argument("--debug", action="store_true", help="show where an error comes from")
+    shown = "show where an error comes from"
+    parser.add_argument("--debug", action="store_true", default=debugging(), help=shown)
     commands = parser.add_subparsers(dest="command", required=True)
     verdicts = commands.add_parser(
         "verdicts",
@@ -31,26 +34,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="results of a tier (results/quick) or what is published of them (docs/results); if "
         "none is named, results/full if it has tables, or else docs/results",
     )
+    verdicts.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=shown)
     verdicts.add_argument(
         "--config", type=Path, default=ROOT / "config", help="folder of the configuration"
     )
     chosen = parser.parse_args(arguments)
+    folder = chosen.folder or default_folder()
     try:
-        print(_verdicts(chosen.folder, chosen.config), end="")
-    except (OSError, ValueError, ImportError) as error:
-        if chosen.debug:
+        print(_verdicts(folder, chosen.config), end="")
+    except Exception as error:
+        message = explain(error, map(str, folder.rglob("*.parquet")))
+        if chosen.debug or message is None:
             raise
-        print(f"vwta: {error}", file=sys.stderr)
+        print(f"vwta: {message}", file=sys.stderr)
         return 1
     return 0
 
 
-def _verdicts(folder: Path | None, config: Path) -> str:
+def _verdicts(folder: Path, config: Path) -> str:
     """The summary for the terminal."""
     from vwta.verdicts.folder import judge_folder
     from vwta.verdicts.summary import terminal
 
-    folder = default_folder() if folder is None else folder
     return f"Judged by the tables in {folder}\n{terminal(judge_folder(folder, config))}"
 
 

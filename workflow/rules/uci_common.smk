@@ -8,6 +8,14 @@ OWN = {
     for name, entry in zip(ASKED, UCI_STUDY["datasets"])
     if isinstance(entry, dict)
 }
+check(
+    [
+        f"{entry['csv']}: no such file; write its path as seen from {Path.cwd()}"
+        for entry in OWN.values()
+        if not Path(entry["csv"]).is_file()
+    ],
+    "The tables of your own in uci.datasets",
+)
 ABSENT = [
     name
     for name in ASKED

@@ -16,10 +16,15 @@ sys.path.append(str(ROOT / "workflow"))
 
 from turns import attend  # noqa: E402
 
+from vwta.failures import explained
+
 
 @contextmanager
 def job(snakemake) -> Iterator[None]:
-    """Sends all that the script says to its log, and keeps torch within the job's threads."""
+    """Sends all that the script says to its log, and keeps torch within the job's threads.
+
+    What a user can mend ends the log with one message, anything else with a traceback.
+    """
     with open(snakemake.log[0], "w") as log:
         for stream in (sys.stdout, sys.stderr):  # for good: a traceback belongs there too
             os.dup2(log.fileno(), stream.fileno())
@@ -27,5 +32,6 @@ def job(snakemake) -> Iterator[None]:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", force=True)
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(snakemake.threads)
-    yield
+    with explained(inputs=snakemake.input, outputs=snakemake.output):
+        yield
     logging.info("done")

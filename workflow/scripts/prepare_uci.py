@@ -1,22 +1,17 @@
 """Reads a set of the UCI study from its file."""
 
-import sys
 from pathlib import Path
 
 from job import job
 
-from vwta.data.errors import DataError
 from vwta.studies.uci.prepare import prepare
 
 with job(snakemake):
-    try:
-        prepare(
-            dataset=snakemake.wildcards.dataset,
-            source=Path(snakemake.input[0]) if snakemake.input else None,
-            rows=snakemake.params.rows,
-            matrix=snakemake.params.matrix,
-            path=Path(snakemake.output[0]),
-            code=snakemake.params.code,
-        )
-    except DataError as error:
-        sys.exit(str(error))
+    prepare(
+        dataset=snakemake.wildcards.dataset,
+        source=Path(snakemake.input[0]) if snakemake.input else None,
+        rows=snakemake.params.rows,
+        matrix=snakemake.params.matrix,
+        path=Path(snakemake.output[0]),
+        code=snakemake.params.code,
+    )

@@ -1,20 +1,15 @@
 """Unpacks an archive of ANSYN."""
 
-import sys
 from pathlib import Path
 
 from job import job
 
-from vwta.data.errors import DataError
 from vwta.studies.audio.archives import unpack_split
 
 with job(snakemake):
-    try:
-        unpack_split(
-            archive=Path(snakemake.input[0]),
-            folder=Path(snakemake.output[0]),
-            overlap=int(snakemake.wildcards.overlap),
-            split=int(snakemake.wildcards.split),
-        )
-    except DataError as error:
-        sys.exit(str(error))
+    unpack_split(
+        archive=Path(snakemake.input[0]),
+        folder=Path(snakemake.output[0]),
+        overlap=int(snakemake.wildcards.overlap),
+        split=int(snakemake.wildcards.split),
+    )

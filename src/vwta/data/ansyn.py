@@ -32,7 +32,6 @@ __all__ = [
 import csv
 import math
 import re
-import struct
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -162,7 +161,7 @@ def read_recording(path: Path, channels: int = CHANNELS) -> NDArray[np.int16]:
     """Samples of a wav file, int16 with shape `(n, channels)`; anything else is refused."""
     try:
         rate, samples = _read_wav(path)
-    except (OSError, ValueError, struct.error, wavfile.WavFileWarning) as error:
+    except Exception as error:  # scipy's reader meets wrong bytes with whatever comes
         raise BadRecording(f"{path}: {error}. Remedy: get this file again") from error
     found = samples.shape[1] if samples.ndim == 2 else 1
     for what, value, expected in (
@@ -190,13 +189,18 @@ def read_events(path: Path, duration: float = math.inf) -> list[Event]:
     except (OSError, UnicodeDecodeError) as error:
         raise BadTable(f"{path}: {error}. Remedy: get this file again") from error
     rows = csv.reader(text.splitlines())
-    header = tuple(name.strip() for name in next(rows, []))
-    if header != COLUMNS:
+    try:
+        header = tuple(name.strip() for name in next(rows, []))
+        if header != COLUMNS:
+            raise BadTable(
+                f"{path}, line 1: the columns are {', '.join(header) or 'missing'}. "
+                f"Remedy: they must be {', '.join(COLUMNS)}"
+            )
+        return [_event(path, rows.line_num, row, duration) for row in rows if row]
+    except csv.Error as error:
         raise BadTable(
-            f"{path}, line 1: the columns are {', '.join(header) or 'missing'}. "
-            f"Remedy: they must be {', '.join(COLUMNS)}"
-        )
-    return [_event(path, rows.line_num, row, duration) for row in rows if row]
+            f"{path}, line {rows.line_num}: {error}. Remedy: get this file again"
+        ) from error
 
 
 def sound_class(recording: str) -> str:

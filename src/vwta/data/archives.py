@@ -4,10 +4,12 @@ from __future__ import annotations
 
 __all__ = ["Limits", "extract", "unpack"]
 
+import errno
 import os
 import re
 import shutil
 import stat
+import struct
 import zipfile
 import zlib
 from collections import Counter
@@ -23,7 +25,16 @@ from vwta.storage import atomic
 BLOCK = 2**20
 ENCRYPTED = 0x1
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others cannot be undone bit by bit
-DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError)
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OverflowError,
+    NotImplementedError,
+    ValueError,
+)
+IMPOSSIBLE = {errno.EINVAL, errno.ENAMETOOLONG, errno.EILSEQ}  # places and names that cannot be
 
 
 @dataclass(frozen=True)
@@ -84,7 +95,9 @@ def _opened(archive: Path, limits: Limits) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(archive) as opened:
             _check(archive, opened.infolist(), limits)
             yield opened
-    except DAMAGED as error:
+    except (*DAMAGED, OSError) as error:
+        if isinstance(error, OSError) and error.errno not in IMPOSSIBLE:
+            raise
         raise BadArchive(
             f"{archive} is damaged: {error}. Remedy: delete it and fetch it again"
         ) from error

@@ -6,6 +6,7 @@ __all__ = [
     "BadArchive",
     "BadRecording",
     "BadTable",
+    "BadWeights",
     "DataError",
     "Mismatch",
     "NoSpace",
@@ -39,3 +40,7 @@ class BadTable(DataError):
 
 class BadRecording(DataError):
     """A recording that cannot be read as expected."""
+
+
+class BadWeights(DataError):
+    """Weights that do not fit the network they are said to be of."""

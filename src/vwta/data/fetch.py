@@ -176,7 +176,12 @@ def _take(
     partial = cache / PARTIAL / key(url=source.url) / target.name
     known = file.bytes or 0
     sizes = {"extra": known} if source.member else {"expected": known}
-    pieced = download(source.url, partial, policy, progress, **sizes)
+    try:
+        pieced = download(source.url, partial, policy, progress, **sizes)
+    except Failed:
+        with suppress(OSError):  # a part that came waits there for the next run
+            partial.parent.rmdir()
+        raise
     try:
         return _place(source, partial, target, file)
     except (Mismatch, BadArchive) as error:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 __all__ = ["SETS", "official_splits", "read"]
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
@@ -57,7 +58,7 @@ def read(name: str, path: Path, sha256: str | None = None) -> Table:
     rule = SETS[name]
     try:
         matrix, names = rule.read(path)
-    except (ValueError, TypeError, KeyError, IndexError) as error:
+    except (ArithmeticError, ValueError, TypeError, KeyError, IndexError) as error:
         raise BadTable(f"{path} is not the file of {name}: {error}. {_REMEDY}") from error
     if matrix.ndim != 2 or matrix.shape[1] != rule.columns:
         raise BadTable(
@@ -119,11 +120,10 @@ def _concrete(path: Path) -> tuple[Matrix, Sequence[str]]:
     """Rounded as the benchmark was: inputs but the age to 1 decimal, the target to 2."""
     import xlrd
 
-    try:
+    with _workbook():
         sheet = xlrd.open_workbook(str(path)).sheet_by_index(0)
-    except xlrd.XLRDError as error:
-        raise ValueError(str(error)) from error
-    matrix, names = _sheet(sheet.row_values(row) for row in range(sheet.nrows))
+        rows = [sheet.row_values(row) for row in range(sheet.nrows)]
+    matrix, names = _sheet(rows)
     return _rounded(matrix, {**dict.fromkeys(range(7), 1), 8: 2}), names
 
 
@@ -138,20 +138,20 @@ def _power(path: Path) -> tuple[Matrix, Sequence[str]]:
     return _sheet(_rows_of_xlsx(path, "Sheet5"))
 
 
-def _rows_of_xlsx(path: Path, sheet: str | None = None) -> Iterable[Sequence[Any]]:
-    from zipfile import BadZipFile
-
+def _rows_of_xlsx(path: Path, sheet: str | None = None) -> list[Sequence[Any]]:
     import openpyxl
-    from openpyxl.utils.exceptions import InvalidFileException
 
+    with _workbook(), closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book:
+        return list((book[sheet] if sheet else book.worksheets[0]).iter_rows(values_only=True))
+
+
+@contextmanager
+def _workbook() -> Iterator[None]:
+    """Turns what a reader of workbooks raises into an error of its value: that may be anything."""
     try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except (InvalidFileException, BadZipFile) as error:
-        raise ValueError(str(error)) from error
-    try:
-        yield from (book[sheet] if sheet else book.worksheets[0]).iter_rows(values_only=True)
-    finally:
-        book.close()
+        yield
+    except Exception as error:
+        raise ValueError(str(error) or type(error).__name__) from error
 
 
 def _sheet(rows: Iterable[Sequence[Any]]) -> tuple[Matrix, Sequence[str]]:

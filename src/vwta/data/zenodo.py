@@ -130,7 +130,7 @@ def _entry(url: str, name: str, file: Mapping[str, Any]) -> dict[str, Any]:
 def _json(path: Path, place: str, remedy: str) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Mismatch(f"{place} is no JSON: {error}. {remedy}") from error
     if not isinstance(content, dict):
         raise Mismatch(f"{place} is JSON of another kind. {remedy}")

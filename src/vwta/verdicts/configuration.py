@@ -28,5 +28,8 @@ def _read(path: Path) -> Any:
         raise FileNotFoundError(
             f"{path} is missing. Remedy: name the folder of the configuration, config"
         )
-    with path.open(encoding="utf-8") as file:
-        return yaml.safe_load(file)
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        why = " ".join(str(error).split())
+        raise ValueError(f"{path} is no YAML in UTF-8: {why}. Remedy: correct it there") from error

@@ -17,6 +17,7 @@ __all__ = ["COLUMNS", "STUDIES", "find", "read", "settled", "tiers_of"]
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -58,9 +59,19 @@ def tiers_of(folder: Path) -> dict[str, str]:
     tiers = {}
     for study in filter(lambda name: (folder / name).is_dir(), STUDIES):
         record = folder / study / "provenance.json"
-        known = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
+        known = _json(record) if record.exists() else {}
         tiers[study] = str(known.get("tier", folder.resolve().name))
     return tiers
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON: {error}. Remedy: publish the study again") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} is JSON of another kind. Remedy: publish the study again")
+    return content
 
 
 def read(files: Iterable[Path]) -> pd.DataFrame:

@@ -66,7 +66,8 @@ def read(folder: Path) -> pd.DataFrame:
     strange = sorted(set(table["source"]) - set(SOURCES))
     twice = table.loc[table["id"].duplicated(), "id"].tolist()
     if strange:
-        raise ValueError(f"{folder}: has the source {strange[0]!r}, expected one of {SOURCES}")
+        known = " or ".join(map(repr, SOURCES))
+        raise ValueError(f"{folder}: has the source {strange[0]!r}. Remedy: make it {known}")
     if twice:
         raise ValueError(f"{folder}: has {twice[0]} twice. Remedy: delete one of the lines")
     return table

@@ -18,6 +18,7 @@ from vwta.seldnet import DirectionComponents, build
 from vwta.storage import below, read_tensors, write_tensors
 from vwta.studies.audio.rows import Fold, read_fold
 from vwta.training import pick_device
+from vwta.weights import restored_from
 
 logger = logging.getLogger(__name__)
 
@@ -65,10 +66,11 @@ def predict(
         code: digest of the code.
     """
     tensors, metadata = read_tensors(network)
-    specification = metadata["network"]
-    model = build(**specification)
-    prefix = f"{kept_by}." if specification["kind"] == "wta" else "loss."
-    model.load_state_dict(below(prefix, tensors))
+    with restored_from(network):
+        specification = metadata["network"]
+        model = build(**specification)
+        prefix = f"{kept_by}." if specification["kind"] == "wta" else "loss."
+        model.load_state_dict(below(prefix, tensors))
     model = model.to(pick_device(device)).eval()
     found: dict[str, Tensor] = {}
     for name, files in folds.items():

@@ -11,6 +11,7 @@ from torch import nn
 
 from vwta.networks import restore
 from vwta.storage import below, read_tensors
+from vwta.weights import restored_from
 
 
 def load_network(path: Path, kept_by: str) -> tuple[nn.Module, dict[str, Any]]:
@@ -22,5 +23,6 @@ def load_network(path: Path, kept_by: str) -> tuple[nn.Module, dict[str, Any]]:
             no winner's distance: theirs are kept by the loss in any case.
     """
     tensors, metadata = read_tensors(path)
-    prefix = "loss." if metadata["network"]["kind"] != "wta" else f"{kept_by}."
-    return restore(metadata["network"], below(prefix, tensors)), metadata
+    with restored_from(path):
+        prefix = "loss." if metadata["network"]["kind"] != "wta" else f"{kept_by}."
+        return restore(metadata["network"], below(prefix, tensors)), metadata

@@ -26,6 +26,7 @@ from vwta.storage import below, read_tensors, sha256, write_table
 from vwta.studies.uci.bandwidth import Found, Search, find
 from vwta.studies.uci.laws import LINE, Law, law_of, mean_of_atoms
 from vwta.studies.uci.rows import divide
+from vwta.weights import restored_from
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +106,9 @@ def evaluate(
                 parts.mean[split].item(),
                 parts.scale[split].item(),
             )
-            measured = _measure(stored, metadata, here, step, settings)
+            with restored_from(file):
+                first, last = (_load(stored, metadata, metadata["stages"][at]) for at in (0, -1))
+            measured = _measure(first, last, metadata, here, step, settings)
             for row in measured:
                 (seen if "chosen" in row else rows).append({"split": split, **row})
     common = {"protocol": protocol, "dataset": dataset}
@@ -134,14 +137,17 @@ class _Split(NamedTuple):
 
 @torch.no_grad()
 def _measure(
-    stored: Mapping[str, Tensor],
+    validated: Sequence[nn.Module],
+    final: Sequence[nn.Module],
     metadata: Mapping[str, Any],
     split: _Split,
     step: float | None,
     settings: Settings,
 ) -> Iterator[dict[str, Any]]:
-    """Rows of metrics, and of the searches, of all methods of the networks of a split."""
-    validated, final = (_load(stored, metadata, metadata["stages"][at]) for at in (0, -1))
+    """Rows of metrics, and of the searches, of all methods of the networks of a split.
+
+    The first networks are those whose bandwidths are searched, the others are tested.
+    """
     kind = metadata["network"]["kind"]
     validation, test, _, deviation = split
     search = Search(**settings.search)
