@@ -16,7 +16,7 @@ sys.path.append(str(ROOT / "workflow"))
 
 from turns import attend  # noqa: E402
 
-from vwta.failures import explained
+from vwta.failures import explained  # noqa: E402
 
 
 @contextmanager
