@@ -26,6 +26,7 @@ help: ## list the targets
 	@echo "ARGS=$(ARGS)  more arguments for snakemake (reproduce, plan, publish) or pytest (test)"
 
 reproduce: tier setup ## run the pipeline at TIER, and say where its results are
+	@$(IN_VENV) python workflow/readable.py $(ARGS) $(CONFIG)
 	@$(IN_VENV) python workflow/turns.py
 	@$(IN_VENV) snakemake $(ARGS) $$(test -t 2 && echo --logger rich) $(CONFIG); status=$$?; \
 	for place in figures tables verdicts.parquet report/index.html; do \

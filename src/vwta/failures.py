@@ -78,7 +78,7 @@ def explain(
         return "interrupted; run again to go on"
     if isinstance(error, DataError | Interrupted) or "Remedy:" in text:
         return text
-    if isinstance(error, FloatingPointError) or text.startswith("device 'cuda'"):
+    if isinstance(error, FloatingPointError):
         return f"{text}. Remedy: change this in the configuration"
     number = _number(error)
     if number in FULL | FORBIDDEN:

@@ -198,7 +198,9 @@ def pick_device(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name == "cuda" and not torch.cuda.is_available():
-        raise RuntimeError("device 'cuda': torch sees no GPU here; set `device` to 'auto' or 'cpu'")
+        raise RuntimeError(
+            "device 'cuda': torch sees no GPU here. Remedy: set `device` to 'auto' or 'cpu'"
+        )
     return torch.device(name)
 
 
