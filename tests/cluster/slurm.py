@@ -9,6 +9,7 @@ only, /etc/slurm: the two files there are removed in the end, and nothing is sta
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -40,7 +41,7 @@ def obstacle(settings: Path = SETTINGS) -> str | None:
 
 def answers() -> bool:
     """Whether a controller is there."""
-    return "is UP" in subprocess.run(["scontrol", "ping"], capture_output=True, text=True).stdout
+    return "is UP" in said("scontrol", "ping")
 
 
 @contextmanager
@@ -50,6 +51,7 @@ def slurm() -> Iterator[Path]:
         raise RuntimeError(f"Slurm is not started: {reason}")
     folder = Path(tempfile.mkdtemp(prefix="slurm"))
     running: list[subprocess.Popen[bytes]] = []
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))
     try:
         SETTINGS.parent.mkdir(exist_ok=True)
         SETTINGS.write_text(MARK + settings(folder))
@@ -57,8 +59,10 @@ def slurm() -> Iterator[Path]:
         start(folder, running)
         yield folder / "ended"
     finally:
+        end_jobs()
         for process in reversed(running):
             stop(process)
+        signal.signal(signal.SIGTERM, before)
         for file in (SETTINGS, DEVICES):
             file.unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
@@ -72,16 +76,25 @@ def start(folder: Path, running: list[subprocess.Popen[bytes]]) -> None:
     munge = ["munged", "--foreground", "--force", f"--socket={folder}/socket", *own]
     environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
     for command in (munge, ["slurmctld", "-D"], ["slurmd", "-D"]):
-        with (folder / f"{command[0]}.said").open("wb") as said:
+        with (folder / f"{command[0]}.said").open("wb") as words:
             child = ["setpriv", "--pdeathsig", "TERM", *command]
-            running.append(subprocess.Popen(child, stdout=said, stderr=said, env=environment))
+            running.append(subprocess.Popen(child, stdout=words, stderr=words, env=environment))
         time.sleep(0.5)
     end = time.monotonic() + PATIENCE
-    while "idle" not in (state := sinfo()):
+    while "idle" not in (state := said("sinfo", "--noheader", "--format", "%T")):
         if time.monotonic() > end:
             logs = [f"{file.name}: {file.read_text()[-500:]}" for file in folder.glob("*.said")]
             raise RuntimeError("\n".join([f"Slurm's node is not idle but {state!r}", *logs]))
         time.sleep(0.2)
+
+
+def end_jobs() -> None:
+    """Cancels what still runs, and waits until it is gone."""
+    states = ["--states", "RUNNING,PENDING,COMPLETING"]
+    subprocess.run(["scancel", "--user", "root"], capture_output=True)
+    end = time.monotonic() + 2 * PATIENCE
+    while said("squeue", "--noheader", *states) and time.monotonic() < end:
+        time.sleep(0.5)
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
@@ -94,8 +107,8 @@ def stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def sinfo() -> str:
-    command = ["sinfo", "--noheader", "--format", "%T"]
+def said(*command: str) -> str:
+    """What a command prints; nothing if it fails."""
     return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
 

@@ -26,7 +26,7 @@ TARGETS = [
     TRAINED,
 ]
 LOG = RESULTS / "logs/train_audio/paper/synthetic/wta/K9/seed1234.log"
-LIMIT = 1200  # seconds
+LIMIT = 1800  # seconds
 # Rules of each submission, by the comment that Slurm keeps, and how many submissions of the kind.
 ASKED = {
     "rule_generate_generate_synthetic": 1,
