@@ -51,7 +51,7 @@ def slurm() -> Iterator[Path]:
         raise RuntimeError(f"Slurm is not started: {reason}")
     folder = Path(tempfile.mkdtemp(prefix="slurm"))
     running: list[subprocess.Popen[bytes]] = []
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     try:
         SETTINGS.parent.mkdir(exist_ok=True)
         SETTINGS.write_text(MARK + settings(folder))
@@ -129,7 +129,7 @@ AuthType=auth/munge
 CredType=cred/munge
 AuthInfo=socket={folder}/socket
 MpiDefault=none
-ProctrackType=proctrack/linuxproc
+ProctrackType=proctrack/pgid
 TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory

@@ -60,10 +60,11 @@ check(
     "The choice of protocols in synthetic.protocols",
 )
 GPUS = int(config["device"] == "cuda")
-if workflow.nodes and workflow.cores > 1 and workflow.is_main_process:
+at_once = workflow.resource_settings.cores  # None: any number
+if workflow.is_main_process and workflow.nodes and at_once != 1:
     logger.warning(
         "On a cluster jobs of a submission run one after the other, but the time they ask for is that of "
-        f"{workflow.cores} at once: it may not suffice. Remedy: --workflow-profile profiles/slurm, in "
+        f"{at_once or 'all'} at once: it may not suffice. Remedy: --workflow-profile profiles/slurm, in "
         "place of profiles/default and not beside it as with --profile; or --cores 1"
     )
 CACHE = os.path.expanduser(config["data"]["cache"])
