@@ -7,6 +7,9 @@ ARGS ?=
 
 # The tiers that have a config; `full` is the workflow's own.
 TIERS := $(strip $(foreach tier,smoke quick laptop,$(if $(wildcard config/$(tier).yaml),$(tier))) full)
+# Our profiles are taken in place of profiles/default; with --profile its settings would win.
+override ARGS := $(subst --profile profiles/,--workflow-profile profiles/,$(ARGS))
+CLUSTER := $(filter profiles/slurm% profiles/cluster-generic%,$(ARGS))
 CONFIG := $(if $(filter full,$(TIER)),,--configfile config/$(TIER).yaml)
 
 # The environment's tools first; the user's own Python packages stay out.
@@ -15,7 +18,8 @@ unexport PYTHONPATH PYTHONHOME
 export PYTHONNOUSERSITE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce plan record publish report graph test test-faults bench setup lock envs clean tier
+.PHONY: help reproduce plan record publish report graph test test-cluster test-faults
+.PHONY: bench setup cluster lock envs clean tier
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -25,14 +29,14 @@ help: ## list the targets
 	@echo "KILLS=$(KILLS)  how often test-faults kills"
 	@echo "ARGS=$(ARGS)  more arguments for snakemake (reproduce, plan, publish) or pytest (test)"
 
-reproduce: tier setup ## run the pipeline at TIER, and say where its results are
+reproduce: tier setup $(if $(CLUSTER),cluster) ## run the pipeline at TIER, and say where its results are
 	@$(IN_VENV) python workflow/readable.py $(ARGS) $(CONFIG)
 	@$(IN_VENV) python workflow/turns.py
 	@$(IN_VENV) snakemake $(ARGS) $$(test -t 2 && echo --logger rich) $(CONFIG); status=$$?; \
 	for place in figures tables verdicts.parquet report/index.html; do \
 	if [ -e "results/$(TIER)/$$place" ]; then echo "results/$(TIER)/$$place"; fi; done; exit $$status
 
-plan: tier setup ## say how many jobs, hours, megabytes are left at TIER
+plan: tier setup $(if $(CLUSTER),cluster) ## say how many jobs, hours, megabytes are left at TIER
 	@$(IN_VENV) python workflow/plan.py $(TIER) $(ARGS) $(CONFIG)
 
 record: tier setup ## keep what the finished jobs of TIER cost, for `make plan`
@@ -56,6 +60,9 @@ test: setup ## lint, check formats and types, run all tests
 	@$(call step,mypy)
 	@$(call step,OMP_NUM_THREADS=1 pytest -n auto --dist loadfile $(ARGS))
 
+test-cluster: cluster ## start a Slurm on this machine (as root), run the smoke tier through it
+	@$(call step,VWTA_CLUSTER=1 OMP_NUM_THREADS=1 pytest tests/cluster $(ARGS))
+
 test-faults: setup ## kill runs KILLS times, fill disks, send signals: results stay the same
 	@$(call step,KILLS=$(KILLS) pytest -s $(ARGS) tests/faults)
 
@@ -68,7 +75,10 @@ setup: ## make .venv from requirements.lock (the other targets do this)
 	"or name it: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
 	@$(PYTHON) envs/bootstrap.py
 
-lock: setup ## renew requirements.lock and envs/*.yaml: newest versions pyproject.toml allows
+cluster: setup ## add the plugins for clusters to .venv, from requirements-cluster.lock
+	@$(PYTHON) envs/bootstrap.py cluster
+
+lock: setup ## renew requirements*.lock and envs/*.yaml: newest versions pyproject.toml allows
 	@$(IN_VENV) python envs/lock.py
 
 envs: setup ## make envs/*.yaml from requirements.lock

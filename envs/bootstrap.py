@@ -2,6 +2,8 @@
 
 A stamp inside `.venv` remembers, by content, what was installed; while it matches, a call only
 checks. Needs nothing but Python's standard library.
+
+Usage: python envs/bootstrap.py [cluster]   (with what requirements-cluster.lock adds)
 """
 
 import contextlib
@@ -35,6 +37,8 @@ if not any(Path(folder).is_relative_to(sys.argv[1]) for folder in folders):
     wrong.append("vwta")
 sys.exit(", ".join(wrong) or 0)
 """
+
+PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input")
 
 # What pip says -> what it means and what to do about it. The first match counts.
 REMEDIES = (
@@ -111,10 +115,17 @@ def install(root: Path) -> None:
         stop_on(run(sys.executable, "-m", "venv", "--clear", str(root / ".venv")), "venv")
     stamp = root / ".venv" / "stamp"
     stamp.write_text(UNFINISHED)
-    pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input")
-    stop_on(run(python, *pip, "-r", str(root / "requirements.lock")), "pip")
-    stop_on(run(python, *pip, "--no-deps", "--no-build-isolation", "-e", str(root)), "pip")
+    stop_on(run(python, *PIP, "-r", str(root / "requirements.lock")), "pip")
+    stop_on(run(python, *PIP, "--no-deps", "--no-build-isolation", "-e", str(root)), "pip")
     stamp.write_text(digest(root))
+
+
+def add(root: Path, name: str) -> None:
+    """Add what the lock of a name holds to `.venv`, unless it is there; the stamp stays true."""
+    lock, python = root / f"requirements-{name}.lock", root / ".venv/bin/python"
+    if run(python, "-c", PROBE, str(root), *pins(lock)) is not None:
+        print(f"set-up: adding {lock.name} to .venv", flush=True)
+        stop_on(run(python, *PIP, "--no-deps", "-r", str(lock)), "pip")
 
 
 def stop_on(said: str | None, tool: str) -> None:
@@ -138,8 +149,8 @@ def wait_for_turn(lock: TextIO) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX)
 
 
-def main(root: Path) -> None:
-    """Set the environment up unless it is ready."""
+def main(root: Path, *more: str) -> None:
+    """Set the environment up unless it is ready, and add the locks of some names."""
     for module in ("venv", "ensurepip"):
         if importlib.util.find_spec(module) is None:
             sys.exit(
@@ -149,20 +160,21 @@ def main(root: Path) -> None:
             )
     with open(root / "requirements.lock") as lock:
         wait_for_turn(lock)
-        if is_ready(root):
-            return
-        print(
-            "set-up: installing requirements.lock into .venv; the first time takes minutes",
-            flush=True,
-        )
-        start = time.monotonic()
-        install(root)
-        print(f"set-up: done in {time.monotonic() - start:.0f} s")
+        if not is_ready(root):
+            print(
+                "set-up: installing requirements.lock into .venv; the first time takes minutes",
+                flush=True,
+            )
+            start = time.monotonic()
+            install(root)
+            print(f"set-up: done in {time.monotonic() - start:.0f} s")
+        for name in more:
+            add(root, name)
 
 
 if __name__ == "__main__":
     try:
-        main(Path(__file__).resolve().parents[1])
+        main(Path(__file__).resolve().parents[1], *sys.argv[1:])
     except OSError as error:
         stop_on(str(error), "writing .venv")
     except KeyboardInterrupt:

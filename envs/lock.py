@@ -1,4 +1,4 @@
-"""Write requirements.lock from a fresh environment, and the conda environments from it.
+"""Write requirements*.lock from a fresh environment, and the conda environments from them.
 
 Usage: python envs/lock.py [--environments]   (only the conda environments)
 """
@@ -22,6 +22,11 @@ HEADER = """\
 # each of which names the packages it needs by exact version.
 """
 
+CLUSTER_HEADER = """\
+# What clusters need besides requirements.lock; `make cluster` installs it.
+# Made by `make lock` from pyproject.toml; do not edit.
+"""
+
 # Packages that torch brings for CUDA only.
 CUDA = re.compile(r"(nvidia|cuda|triton)\b")
 
@@ -29,16 +34,29 @@ CUDA = re.compile(r"(nvidia|cuda|triton)\b")
 FROM_CONDA = {"numpy": "numpy", "torch": "pytorch-cpu"}
 
 
-def freeze() -> str:
-    """Install the newest versions that pyproject.toml allows, and return them as a lock."""
+def freeze() -> dict[str, str]:
+    """Install the newest versions that pyproject.toml allows, and return the locks by file."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        pip = [f"{folder}/bin/python", "-I", "-m", "pip", "--disable-pip-version-check"]
-        subprocess.run([*pip, "install", "-qq", f"{ROOT}[workflow,dev]"], check=True)
-        # With --all, as setuptools is left out else, and torch needs it.
-        listed = [*pip, "freeze", "--all", "--exclude", "pip", "--exclude", "vwta"]
-        frozen = subprocess.run(listed, check=True, capture_output=True, text=True)
-    return HEADER + "".join(f"{pin}\n" for pin in clean(frozen.stdout.splitlines()))
+        main = installed(folder, "workflow,dev")
+        more = installed(folder, "workflow,dev,cluster")
+    added = [pin for pin in more if pin not in main]
+    if len(more) != len(main) + len(added):
+        sys.exit(f"plugins for clusters want other versions than the rest: {' '.join(added)}")
+    return {
+        "requirements.lock": HEADER + "".join(f"{pin}\n" for pin in main),
+        "requirements-cluster.lock": CLUSTER_HEADER + "".join(f"{pin}\n" for pin in added),
+    }
+
+
+def installed(folder: str, extras: str) -> list[str]:
+    """Install the project with extras into an environment, and return what is there."""
+    pip = [f"{folder}/bin/python", "-I", "-m", "pip", "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", "-qq", f"{ROOT}[{extras}]"], check=True)
+    # With --all, as setuptools is left out else, and torch needs it.
+    listed = [*pip, "freeze", "--all", "--exclude", "pip", "--exclude", "vwta"]
+    frozen = subprocess.run(listed, check=True, capture_output=True, text=True)
+    return clean(frozen.stdout.splitlines())
 
 
 def clean(frozen: list[str]) -> list[str]:
@@ -98,6 +116,7 @@ def environments(lock: dict[str, str]) -> dict[str, str]:
 
 if __name__ == "__main__":
     if sys.argv[1:] != ["--environments"]:
-        (ROOT / "requirements.lock").write_text(freeze())
+        for name, text in freeze().items():
+            (ROOT / name).write_text(text)
     for name, text in environments(read_lock(ROOT / "requirements.lock")).items():
         (ROOT / "envs" / name).write_text(text)

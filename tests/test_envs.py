@@ -72,9 +72,18 @@ def test_installed_versions_are_the_locked_ones(locked: dict[str, str]) -> None:
     assert found == locked
 
 
-def test_lock_is_portable() -> None:
-    lines = (ROOT / "requirements.lock").read_text().splitlines()
-    for line in lines:
+def test_lock_for_clusters_adds_to_the_lock(lock: ModuleType, locked: dict[str, str]) -> None:
+    added = lock.read_lock(ROOT / "requirements-cluster.lock")
+    assert not added.keys() & locked.keys()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for line in project["optional-dependencies"]["cluster"]:
+        requirement = Requirement(line)
+        assert requirement.specifier.contains(added[canonicalize_name(requirement.name)])
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-cluster.lock"])
+def test_lock_is_portable(name: str) -> None:
+    for line in (ROOT / name).read_text().splitlines():
         assert re.fullmatch(r"#.*|[\w.-]+==[\w.]+", line), f"{line}: neither comment nor exact pin"
 
 

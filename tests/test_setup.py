@@ -88,6 +88,21 @@ def test_heals_what_is_broken(bootstrap: ModuleType, machine: Machine) -> None:
     assert machine.take() == ["-c", "pip --version", "venv --clear", "-r", "-e"], "Python is gone"
 
 
+def test_plugins_for_clusters_are_added_once(bootstrap: ModuleType, machine: Machine) -> None:
+    (machine.root / "requirements-cluster.lock").write_text("plugin==1.0\n")
+    bootstrap.main(machine.root)
+    machine.take()
+    machine.failures["-c"] = "plugin"
+    bootstrap.add(machine.root, "cluster")
+    assert machine.take() == ["-c", "-r"], "they are missing"
+
+    machine.failures.clear()
+    bootstrap.main(machine.root, "cluster")
+    assert machine.take() == ["-c", "-c"], "the environment is ready, and so are they"
+    bootstrap.main(machine.root)
+    assert machine.take() == ["-c"], "without them it is no less so"
+
+
 @pytest.mark.parametrize(
     ("said", "remedy"),
     [

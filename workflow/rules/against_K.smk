@@ -21,11 +21,14 @@ rule figure_quantitative:
         f"{LOGS}/figure_quantitative/{{protocol}}.log",
     benchmark:
         f"{BENCHMARKS}/figure_quantitative/{{protocol}}.tsv"
+    group:
+        "synthetic_figures"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         protocol="{protocol}",
         otherwise=HEADLINE,
@@ -53,11 +56,14 @@ rule figure_quantitative_std:
         f"{LOGS}/figure_quantitative_std.log",
     benchmark:
         f"{BENCHMARKS}/figure_quantitative_std.tsv"
+    group:
+        "synthetic_figures"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         protocol=HEADLINE,
         otherwise=HEADLINE,
@@ -88,11 +94,14 @@ rule figure_tuned:
         f"{LOGS}/figure_tuned/{{protocol}}.log",
     benchmark:
         f"{BENCHMARKS}/figure_tuned/{{protocol}}.tsv"
+    group:
+        "synthetic_figures"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         protocol="{protocol}",
         otherwise=HEADLINE,

@@ -19,12 +19,14 @@ rule features_audio:
     benchmark:
         f"{BENCHMARKS}/features_audio/ov{{overlap}}_split{{split}}.tsv"
     priority: 2
+    group:
+        "audio_features"
     conda:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=60,
+        mem_mb=growing(4000),
+        runtime=growing(60),
         archives=AUDIO_TURN,
     params:
         settings={"seconds": AUDIO_STUDY["seconds"], **AUDIO_STUDY["features"]},
@@ -50,8 +52,8 @@ rule train_audio:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=lambda wildcards, attempt: 6000 * attempt,
-        runtime=1440,
+        mem_mb=growing(6000),
+        runtime=growing(720),
         gpu=GPUS,
         work=audio_work,
     params:
@@ -77,12 +79,14 @@ rule predict_audio:
         f"{BENCHMARKS}/predict_audio/{AUDIO_RUN}/seed{{seed}}.tsv"
     wildcard_constraints:
         dataset=AUDIO_SOURCE,
+    group:
+        "audio_prediction"
     conda:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=lambda wildcards, attempt: 6000 * attempt,
-        runtime=240,
+        mem_mb=growing(6000),
+        runtime=growing(120),
         gpu=GPUS,
     params:
         kept_by=lambda wildcards: AUDIO_PROTOCOLS[wildcards.protocol]["evaluation"][
@@ -111,9 +115,10 @@ rule evaluate_audio:
         dataset=AUDIO_SOURCE,
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=lambda wildcards, attempt: 6000 * attempt,
-        runtime=240,
+        mem_mb=growing(6000),
+        runtime=growing(240),
     params:
         settings={**AUDIO_STUDY["evaluation"], "noise": AUDIO_STUDY["noise"]},
         code=digest("evaluate_audio.py"),
@@ -134,11 +139,14 @@ rule show_audio:
         f"{BENCHMARKS}/show_audio/{AUDIO_RUN}/seed{{seed}}.tsv"
     wildcard_constraints:
         dataset=AUDIO_SOURCE,
+    group:
+        "audio_figures"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         settings={
             "recordings": AUDIO_STUDY["predictions"]["recordings"],
@@ -160,11 +168,13 @@ rule collect_audio:
         f"{LOGS}/collect_audio.log",
     benchmark:
         f"{BENCHMARKS}/collect_audio.tsv"
+    localrule: True
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=digest("collect.py"),
     script:
@@ -183,11 +193,13 @@ rule collect_curves_audio:
         f"{LOGS}/collect_curves_audio.log",
     benchmark:
         f"{BENCHMARKS}/collect_curves_audio.tsv"
+    localrule: True
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=digest("collect_curves.py"),
     script:

@@ -26,7 +26,7 @@ ANSYN_NAMES = [
     f"ov{overlap}_split{split}.zip" for overlap in (1, 2, 3) for split in (1, 2, 3)
 ]
 ANSYN_ARCHIVE = f"{CACHE}/{ANSYN}/ov{{overlap}}_split{{split}}.zip"
-# Of `archives` there is one (profiles/default). If they are not kept, a job that fetches one, unpacks it or
+# Of `archives` there is one (profiles). If they are not kept, a job that fetches one, unpacks it or
 # makes its features takes it, and of several the one furthest on: `priority` 0, 1 and 2. So no archive is
 # fetched before the features of the last are there. Edges between splits could not do this: what lies
 # behind an ancient input escapes Snakemake's notice while that input is made anew.

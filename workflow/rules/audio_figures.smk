@@ -62,11 +62,14 @@ rule table_audio:
         f"{LOGS}/table_audio.log",
     benchmark:
         f"{BENCHMARKS}/table_audio.tsv"
+    group:
+        "audio_figures"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         dataset=AUDIO_SOURCE,
         endings=AUDIO_ENDINGS,
@@ -103,11 +106,14 @@ for protocol in AUDIO_PICTURED:
             f"{LOGS}/figure_audio/{protocol}.log",
         benchmark:
             f"{BENCHMARKS}/figure_audio/{protocol}.tsv"
+        group:
+            "audio_figures"
         conda:
             "../../envs/cpu.yaml"
+        threads: 1
         resources:
-            mem_mb=1000,
-            runtime=10,
+            mem_mb=growing(1000),
+            runtime=growing(5),
         params:
             protocol=protocol,
             dataset=AUDIO_SOURCE,
@@ -151,11 +157,14 @@ for protocol in AUDIO_SEEN_IN:
             f"{LOGS}/figure_audio_scenes/{protocol}.log",
         benchmark:
             f"{BENCHMARKS}/figure_audio_scenes/{protocol}.tsv"
+        group:
+            "audio_figures"
         conda:
             "../../envs/cpu.yaml"
+        threads: 1
         resources:
-            mem_mb=1000,
-            runtime=10,
+            mem_mb=growing(1000),
+            runtime=growing(5),
         params:
             code=digest("figure_audio_scenes.py"),
         script:

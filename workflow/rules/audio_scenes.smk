@@ -68,11 +68,14 @@ if AUDIO_SOURCE == "ansyn":
         benchmark:
             f"{BENCHMARKS}/unpack_ansyn/ov{{overlap}}_split{{split}}.tsv"
         priority: 1
+        group:
+            "audio_features"
         conda:
             "../../envs/cpu.yaml"
+        threads: 1
         resources:
-            mem_mb=1000,
-            runtime=60,
+            mem_mb=growing(1000),
+            runtime=growing(60),
             archives=AUDIO_TURN,
         script:
             "../scripts/unpack_ansyn.py"
@@ -120,12 +123,14 @@ if AUDIO_SOURCE != "ansyn":
             f"{LOGS}/make_scenes/{AUDIO_SOURCE}/ov{{overlap}}_split{{split}}.log",
         benchmark:
             f"{BENCHMARKS}/make_scenes/{AUDIO_SOURCE}/ov{{overlap}}_split{{split}}.tsv"
+        group:
+            "audio_features"
         conda:
             "../../envs/cpu.yaml"
         threads: 1
         resources:
-            mem_mb=1500,
-            runtime=60,
+            mem_mb=growing(1500),
+            runtime=growing(60),
             work=scenes_work,
         params:
             sounds=(

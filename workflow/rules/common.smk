@@ -64,6 +64,13 @@ check(
     "The choice of protocols in synthetic.protocols",
 )
 GPUS = int(config["device"] == "cuda")
+at_once = workflow.resource_settings.cores  # None: any number
+if workflow.is_main_process and workflow.nodes and at_once != 1:
+    logger.warning(
+        "On a cluster jobs of a submission run one after the other, but the time they ask for is that of "
+        f"{at_once or 'all'} at once: it may not suffice. Remedy: --workflow-profile profiles/slurm, in "
+        "place of profiles/default and not beside it as with --profile; or --cores 1"
+    )
 CACHE = os.path.expanduser(config["data"]["cache"])
 NOTES = f"{CACHE}/.absent"  # a note for each file that could not be had
 MIRROR = os.path.expanduser(
@@ -74,6 +81,11 @@ MIRROR = os.path.expanduser(
 def chunks(items, size):
     """Consecutive pieces of a list, of at most a size."""
     return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def growing(amount):
+    """Resource function: an amount, and as much again for each attempt that failed."""
+    return lambda wildcards, attempt: amount * attempt
 
 
 def kept_at(entry):

@@ -14,11 +14,14 @@ rule evaluate_emd:
         f"{LOGS}/evaluate_emd/{RUN}/seed{{seed}}.log",
     benchmark:
         f"{BENCHMARKS}/evaluate_emd/{RUN}/seed{{seed}}.tsv"
+    group:
+        "synthetic_evaluation"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=lambda wildcards, attempt: 2000 * attempt,
-        runtime=60,
+        mem_mb=growing(2000),
+        runtime=growing(15),
         work=emd_work(STUDY),
     params:
         constants=constants(STUDY),
@@ -40,11 +43,14 @@ rule evaluate_emd_truth:
         f"{LOGS}/evaluate_emd_truth/{PROBLEM}.log",
     benchmark:
         f"{BENCHMARKS}/evaluate_emd_truth/{PROBLEM}.tsv"
+    group:
+        "synthetic_evaluation"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=growing(1500),
+        runtime=growing(15),
         work=emd_work(STUDY),
     params:
         constants=constants(STUDY),
@@ -75,11 +81,13 @@ rule collect_emd:
         f"{LOGS}/collect_emd.log",
     benchmark:
         f"{BENCHMARKS}/collect_emd.tsv"
+    localrule: True
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=digest("collect.py"),
     script:

@@ -21,11 +21,14 @@ rule export_explorer:
         f"{LOGS}/export_explorer.log",
     benchmark:
         f"{BENCHMARKS}/export_explorer.tsv"
+    group:
+        "synthetic_evaluation"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         kept_by={
             name: PROTOCOLS[name]["evaluation"]["kept_by"]

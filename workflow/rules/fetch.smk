@@ -53,9 +53,10 @@ rule prepare_uci:
         dataset="|".join(FILES["uci"]),
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         rows=lambda wildcards: FILES["uci"][wildcards.dataset]["rows"],
         matrix=lambda wildcards: FILES["uci"][wildcards.dataset].get("matrix"),

@@ -53,11 +53,14 @@ rule figure_nll_against_h:
         f"{LOGS}/figure_nll_against_h/K{{K}}.log",
     benchmark:
         f"{BENCHMARKS}/figure_nll_against_h/K{{K}}.tsv"
+    group:
+        "synthetic_figures"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         protocol=HEADLINE,
         datasets=STUDY["datasets"],
@@ -81,11 +84,14 @@ rule figure_training_curves:
         f"{LOGS}/figure_training_curves/K{{K}}.log",
     benchmark:
         f"{BENCHMARKS}/figure_training_curves/K{{K}}.tsv"
+    group:
+        "synthetic_figures"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         protocol=HEADLINE,
         datasets=STUDY["datasets"],

@@ -29,11 +29,14 @@ rule report_page:
         f"{LOGS}/report_page.log",
     benchmark:
         f"{BENCHMARKS}/report_page.tsv"
+    group:
+        "report"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         pictures=pictures,
         options=OPTIONS,
@@ -58,11 +61,14 @@ rule judge_published:
         "results/report/logs/judge_published.log",
     benchmark:
         "results/report/benchmarks/judge_published.tsv"
+    group:
+        "report"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         settings=unrecorded(VERDICT_SETTINGS),  # the files are inputs
         tiers={study: record["tier"] for study, record in PUBLISHED_TIERS.items()},
@@ -89,11 +95,14 @@ rule report_published_page:
         "results/report/logs/report_published_page.log",
     benchmark:
         "results/report/benchmarks/report_published_page.tsv"
+    group:
+        "report"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         pictures=pictures,
         options="",

@@ -23,11 +23,14 @@ rule figure_proof_radius:
         f"{LOGS}/figure_proof_radius.log",
     benchmark:
         f"{BENCHMARKS}/figure_proof_radius.tsv"
+    group:
+        "synthetic_figures"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         x=config["figures"]["proof_radius"]["x"],
         domain=STUDY["domain"],
@@ -58,11 +61,14 @@ rule figure_proof_partition:
         f"{LOGS}/figure_proof_partition.log",
     benchmark:
         f"{BENCHMARKS}/figure_proof_partition.tsv"
+    group:
+        "synthetic_figures"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         x=config["figures"]["proof_partition"]["x"],
         chosen=next(

@@ -12,11 +12,14 @@ rule evaluate_properties:
         f"{LOGS}/evaluate_properties/{PROBLEM}.log",
     benchmark:
         f"{BENCHMARKS}/evaluate_properties/{PROBLEM}.tsv"
+    group:
+        "synthetic_evaluation"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=lambda wildcards, attempt: 3000 * attempt,
-        runtime=60,
+        mem_mb=growing(4000),
+        runtime=growing(30),
         work=properties_work(STUDY),
     params:
         law=law(STUDY),
@@ -37,11 +40,13 @@ rule collect_properties:
         f"{LOGS}/collect_properties.log",
     benchmark:
         f"{BENCHMARKS}/collect_properties.tsv"
+    localrule: True
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=digest("collect.py"),
     script:
@@ -71,11 +76,14 @@ for figure, label in {
             f"{LOGS}/figure_{figure}.log",
         benchmark:
             f"{BENCHMARKS}/figure_{figure}.tsv"
+        group:
+            "synthetic_figures"
         conda:
             "../../envs/cpu.yaml"
+        threads: 1
         resources:
-            mem_mb=1000,
-            runtime=10,
+            mem_mb=growing(1000),
+            runtime=growing(5),
         params:
             figure=figure,
             protocols=config["figures"]["properties"]["protocols"],

@@ -29,11 +29,14 @@ rule predict_synthetic:
         f"{LOGS}/predict_synthetic/{PROBLEM}.log",
     benchmark:
         f"{BENCHMARKS}/predict_synthetic/{PROBLEM}.tsv"
+    group:
+        "synthetic_evaluation"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         constants=constants(STUDY),
         predictions=STUDY["predictions"],
@@ -65,11 +68,14 @@ rule figure_dirac_limits:
         f"{LOGS}/figure_dirac_limits.log",
     benchmark:
         f"{BENCHMARKS}/figure_dirac_limits.tsv"
+    group:
+        "synthetic_figures"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         x=config["figures"]["dirac_limits"]["x"],
         domain=STUDY["domain"],
@@ -100,11 +106,14 @@ rule figure_qualitative:
         f"{LOGS}/figure_qualitative.log",
     benchmark:
         f"{BENCHMARKS}/figure_qualitative.tsv"
+    group:
+        "synthetic_figures"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         x=config["figures"]["qualitative"]["x"],
         domain=STUDY["domain"],

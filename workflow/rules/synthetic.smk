@@ -26,11 +26,14 @@ rule generate_synthetic:
         f"{LOGS}/generate_synthetic/{PROBLEM}.log",
     benchmark:
         f"{BENCHMARKS}/generate_synthetic/{PROBLEM}.tsv"
+    group:
+        "generate"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         constants=constants(STUDY),
         clouds=clouds,
@@ -58,12 +61,14 @@ for index, seeds in enumerate(chunks(STUDY["seeds"], STUDY["seeds_per_job"])):
             f"{LOGS}/train_synthetic/{RUN}/{index}.log",
         benchmark:
             f"{BENCHMARKS}/train_synthetic/{RUN}/{index}.tsv"
+        group:
+            "synthetic_training"
         conda:
             "../../envs/cpu.yaml"
         threads: 1
         resources:
-            mem_mb=lambda wildcards, attempt: 2000 * attempt,
-            runtime=60 * len(seeds),
+            mem_mb=growing(2000),
+            runtime=growing(20 * len(seeds)),
             gpu=GPUS,
             work=training_work(STUDY, seeds),
         params:
@@ -88,11 +93,14 @@ rule evaluate_synthetic:
         f"{LOGS}/evaluate_synthetic/{PROBLEM}.log",
     benchmark:
         f"{BENCHMARKS}/evaluate_synthetic/{PROBLEM}.tsv"
+    group:
+        "synthetic_evaluation"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=lambda wildcards, attempt: 2000 * attempt,
-        runtime=120,
+        mem_mb=growing(2000),
+        runtime=growing(30),
         work=evaluation_work(STUDY),
     params:
         law=law(STUDY),
@@ -113,11 +121,13 @@ rule collect_synthetic:
         f"{LOGS}/collect_synthetic.log",
     benchmark:
         f"{BENCHMARKS}/collect_synthetic.tsv"
+    localrule: True
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=digest("collect.py"),
     script:
@@ -133,11 +143,13 @@ rule collect_curves_synthetic:
         f"{LOGS}/collect_curves_synthetic.log",
     benchmark:
         f"{BENCHMARKS}/collect_curves_synthetic.tsv"
+    localrule: True
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=digest("collect_curves.py"),
     script:

@@ -8,11 +8,14 @@ rule evaluate_synthetic_theory:
         f"{LOGS}/evaluate_synthetic_theory/{PROBLEM}.log",
     benchmark:
         f"{BENCHMARKS}/evaluate_synthetic_theory/{PROBLEM}.tsv"
+    group:
+        "synthetic_evaluation"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=2000,
-        runtime=60,
+        mem_mb=growing(1000),
+        runtime=growing(15),
         work=sum(STUDY["K"])
         * STUDY["optimum"]["inputs"]
         * STUDY["optimum"]["rows"]
@@ -40,11 +43,13 @@ rule collect_synthetic_theory:
         f"{LOGS}/collect_synthetic_theory.log",
     benchmark:
         f"{BENCHMARKS}/collect_synthetic_theory.tsv"
+    localrule: True
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=digest("collect.py"),
     script:

@@ -19,9 +19,10 @@ rule prepare_own:
     priority: 1  # a bad table is said to be one before anything is trained
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         entry=lambda wildcards: OWN[wildcards.dataset],
         code=digest("prepare_own.py"),
@@ -48,12 +49,14 @@ for dataset in UCI_SETS:
             f"{LOGS}/train_uci/{{protocol}}/{{dataset}}/{{model}}.log",
         benchmark:
             f"{BENCHMARKS}/train_uci/{{protocol}}/{{dataset}}/{{model}}.tsv"
+        group:
+            "uci"
         conda:
             "../../envs/cpu.yaml"
         threads: 1
         resources:
-            mem_mb=lambda wildcards, attempt: 3000 * attempt,
-            runtime=240,
+            mem_mb=growing(3000),
+            runtime=uci_minutes,
             gpu=GPUS,
             work=uci_work,
         params:
@@ -77,11 +80,14 @@ rule evaluate_uci:
         f"{LOGS}/evaluate_uci/{{protocol}}/{{dataset}}.log",
     benchmark:
         f"{BENCHMARKS}/evaluate_uci/{{protocol}}/{{dataset}}.tsv"
+    group:
+        "uci"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=lambda wildcards, attempt: 2000 * attempt,
-        runtime=120,
+        mem_mb=growing(3000),
+        runtime=growing(60),
     params:
         settings=uci_evaluation,
         models=UCI_STUDY["models"],
@@ -106,11 +112,13 @@ rule collect_uci:
         f"{BENCHMARKS}/collect_uci/{{table}}.tsv"
     wildcard_constraints:
         table="evaluation|searches",
+    localrule: True
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=digest("collect.py"),
     script:

@@ -71,6 +71,20 @@ def uci_work(wildcards):
     return settings["epochs"] * networks * rows // 10**3
 
 
+def uci_minutes(wildcards, attempt):
+    """Resource function: the time limit of a training, by the passes that it takes at most.
+
+    The slowest of those measured (docs/cluster.md) took 10 ms for 1,000 passes over a row.
+    """
+    settings = UCI_STUDY["training"][wildcards.protocol]
+    rows = FILES["uci"].get(wildcards.dataset, {"rows": 1000})["rows"]
+    epochs = settings["epochs"]
+    if settings["steps"]:
+        epochs = min(epochs, 1 + settings["steps"] * settings["batch_size"] // rows)
+    networks = uci_splits(wildcards.dataset) * settings["restarts"]
+    return attempt * (20 + epochs * networks * rows // (6 * 10**6))
+
+
 def uci_evaluation(wildcards):
     """Params function: what the job's evaluation depends on, besides its networks."""
     switches = UCI_PROTOCOLS[wildcards.protocol]

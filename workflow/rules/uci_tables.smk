@@ -41,11 +41,14 @@ rule measure_sizes_uci:
         f"{LOGS}/measure_sizes_uci.log",
     benchmark:
         f"{BENCHMARKS}/measure_sizes_uci.tsv"
+    group:
+        "uci_figures"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=growing(2000),
+        runtime=growing(10),
     params:
         splits={name: uci_splits(name) for name in UCI_SETS},
         code=digest("measure_sizes_uci.py"),
@@ -65,11 +68,14 @@ rule table_uci:
         f"{LOGS}/table_uci.log",
     benchmark:
         f"{BENCHMARKS}/table_uci.tsv"
+    group:
+        "uci_figures"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         protocols=UCI_STUDY["protocols"],
         datasets=ASKED,
@@ -105,11 +111,14 @@ for protocol in UCI_STUDY["protocols"]:
             f"{LOGS}/figure_uci/{protocol}.log",
         benchmark:
             f"{BENCHMARKS}/figure_uci/{protocol}.tsv"
+        group:
+            "uci_figures"
         conda:
             "../../envs/cpu.yaml"
+        threads: 1
         resources:
-            mem_mb=1000,
-            runtime=10,
+            mem_mb=growing(1000),
+            runtime=growing(5),
         params:
             protocol=protocol,
             datasets=ASKED,

@@ -24,11 +24,14 @@ rule figure_variants:
         f"{LOGS}/figure_variants.log",
     benchmark:
         f"{BENCHMARKS}/figure_variants.tsv"
+    group:
+        "synthetic_figures"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         protocols=VARIANTS["protocols"],
         datasets=VARIANTS["datasets"],
@@ -49,11 +52,14 @@ rule table_protocols:
         f"{LOGS}/table_protocols.log",
     benchmark:
         f"{BENCHMARKS}/table_protocols.tsv"
+    group:
+        "synthetic_figures"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(5),
     params:
         protocols=[HEADLINE, *(name for name in PROTOCOLS if name != HEADLINE)],
         code=digest("table_protocols.py"),

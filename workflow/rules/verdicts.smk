@@ -41,11 +41,14 @@ rule judge:
         f"{LOGS}/judge.log",
     benchmark:
         f"{BENCHMARKS}/judge.tsv"
+    group:
+        "report"
     conda:
         "../../envs/cpu.yaml"
+    threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         settings=unrecorded(VERDICT_SETTINGS),  # the files are inputs
         tiers=dict.fromkeys(STUDIES, config["tier"]),

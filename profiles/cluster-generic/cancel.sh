@@ -1,0 +1,3 @@
+#!/bin/sh
+# Cancels jobs: cancel.sh ID ...
+exec scancel "$@"

@@ -1,0 +1,36 @@
+"""Slurm for the tests that ask for it, which run in `make test-cluster` alone."""
+
+import importlib.util
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+PLUGINS = ("snakemake_executor_plugin_slurm", "snakemake_executor_plugin_cluster_generic")
+
+
+@pytest.fixture(scope="session")
+def script() -> ModuleType:
+    """The script that starts Slurm."""
+    path = Path(__file__).with_name("slurm.py")
+    spec = importlib.util.spec_from_file_location("slurm", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def ended(script: ModuleType) -> Iterator[Path]:
+    """A Slurm that runs; the file in which it notes the jobs that have ended."""
+    if reason := script.obstacle():
+        pytest.skip(f"not tested on a cluster: {reason}")
+    if not os.environ.get("VWTA_CLUSTER"):
+        pytest.skip("not tested on a cluster: `make test-cluster` does that")
+    if absent := [name for name in PLUGINS if importlib.util.find_spec(name) is None]:
+        pytest.skip(f"not tested on a cluster: no {', '.join(absent)}; `make cluster` adds them")
+    with script.slurm() as file:
+        yield file

@@ -1,0 +1,214 @@
+"""A part of the smoke tier through a real Slurm: requests, a cancelled job, the results."""
+
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+import torch
+
+from vwta.storage import read_table, read_tensors
+
+CONFIG = ["--configfile", "config/smoke.yaml", str(Path(__file__).with_name("overlay.yaml"))]
+RESULTS = Path("results/smoke")
+NETWORK = RESULTS / "synthetic/paper/single_gaussian/wta/K9/seed1234.safetensors"
+TRAINED = RESULTS / "audio/paper/synthetic/wta/K9/seed1234.safetensors"
+TARGETS = [
+    NETWORK,
+    RESULTS / "synthetic/metrics/evaluation.parquet",
+    RESULTS / "uci/paper/diabetes/evaluation.parquet",
+    TRAINED,
+]
+LOG = RESULTS / "logs/train_audio/paper/synthetic/wta/K9/seed1234.log"
+LIMIT = 1800  # seconds
+# Rules of each submission, by the comment that Slurm keeps, and how many submissions of the kind.
+ASKED = {
+    "rule_generate_generate_synthetic": 1,
+    "rule_synthetic_training_train_synthetic_0": 1,
+    "rule_synthetic_evaluation_evaluate_synthetic": 1,
+    "rule_prepare_uci": 1,
+    "rule_uci_evaluate_uci_train_uci_diabetes": 1,
+    "rule_audio_features_features_audio_make_scenes": 2,
+    "rule_train_audio": 2,  # the first is cancelled
+}
+ON_GPU = ("rule_synthetic_training", "rule_uci", "rule_train_audio")
+
+
+class Submission(NamedTuple):
+    """A job as Slurm remembers it."""
+
+    number: str
+    asked: str  # what for
+    state: str
+    partition: str
+    gpu: bool
+    memory: int  # MB
+    minutes: int
+
+
+class Outcome(NamedTuple):
+    """A folder in which the targets were made through Slurm, and Slurm's record of it."""
+
+    tree: Path
+    submissions: list[Submission]
+    ended: str
+
+
+def submissions() -> list[Submission]:
+    """All jobs that Slurm knows of."""
+    shown = subprocess.run(
+        ["scontrol", "--oneliner", "show", "job"], capture_output=True, text=True, check=True
+    )
+    found = []
+    for line in shown.stdout.splitlines():
+        if "=" not in line:  # there are none
+            continue
+        facts = dict(re.findall(r"(\w+)=(\S*)", line))
+        hours, minutes, _ = facts["TimeLimit"].rpartition("-")[-1].split(":")
+        days = int(facts["TimeLimit"].partition("-")[0]) if "-" in facts["TimeLimit"] else 0
+        found.append(
+            Submission(
+                facts["JobId"],
+                re.sub(r"_wildcards_.*", "", facts.get("Comment", "")),
+                facts["JobState"],
+                facts["Partition"],
+                "gpu" in facts.get("TresPerJob", "") + facts.get("TresPerNode", ""),
+                int(re.findall(r"mem=(\d+)M", facts["TRES"])[0]),
+                (24 * days + int(hours)) * 60 + int(minutes),
+            )
+        )
+    return found
+
+
+def make_tree(tree: Path, copy_repository: Callable[[Path], Path]) -> Path:
+    """A copy of the repository, in which `cuda` is the CPU: a pretended GPU cannot compute."""
+    copy_repository(tree)
+    pretence = 'def pick_device(name: str) -> torch.device:\n    return torch.device("cpu")'
+    with (tree / "src/vwta/training.py").open("a") as file:
+        file.write(f"\n\n{pretence}\n")
+    return tree
+
+
+def snakemake(tree: Path, *arguments: str | Path) -> None:
+    """Make some targets in a tree; what was said is shown on failure."""
+    command = [sys.executable, "-m", "snakemake", *CONFIG, *map(str, arguments)]
+    with (tree / "said").open("w") as said:
+        done = subprocess.run(command, cwd=tree, stdout=said, stderr=said, timeout=LIMIT)
+    assert done.returncode == 0, (tree / "said").read_text()[-8000:]
+
+
+def cancel_training(tree: Path, end: float) -> None:
+    """Cancels the training of the audio study once it has finished an epoch."""
+    while time.monotonic() < end:
+        log = (tree / LOG).read_text() if (tree / LOG).exists() else ""
+        if "epoch 1/" in log:
+            running = [
+                job.number
+                for job in submissions()
+                if job.asked == "rule_train_audio" and job.state == "RUNNING"
+            ]
+            subprocess.run(["scancel", *running], check=True)
+            return
+        time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def local(
+    ended: Path, tmp_path_factory: pytest.TempPathFactory, copy_repository: Callable[[Path], Path]
+) -> Path:
+    """A tree in which the targets were made with no cluster."""
+    tree = make_tree(tmp_path_factory.mktemp("local"), copy_repository)
+    snakemake(tree, "--cores", "2", "--", *TARGETS)
+    return tree
+
+
+@pytest.fixture(scope="module")
+def through_slurm(
+    ended: Path, tmp_path_factory: pytest.TempPathFactory, copy_repository: Callable[[Path], Path]
+) -> Outcome:
+    tree = make_tree(tmp_path_factory.mktemp("slurm"), copy_repository)
+    arguments = (tree, time.monotonic() + LIMIT)
+    canceller = threading.Thread(target=cancel_training, args=arguments, daemon=True)
+    canceller.start()
+    often = ["--slurm-init-seconds-before-status-checks", "3"]
+    snakemake(tree, "--workflow-profile", "profiles/slurm", *often, "--", *TARGETS)
+    canceller.join(5)
+    return Outcome(tree, submissions(), ended.read_text())
+
+
+def test_every_job_went_through_slurm_and_small_ones_together(through_slurm: Outcome) -> None:
+    asked = [job.asked for job in through_slurm.submissions]
+    assert {kind: asked.count(kind) for kind in asked} == ASKED
+    logs = (through_slurm.tree / RESULTS / "logs").rglob("*.log")
+    jobs = [path for path in logs if not path.name.startswith("collect_")]
+    assert (len(jobs), len(asked)) == (15, 9)
+
+
+def test_slurm_noted_the_end_of_every_job(through_slurm: Outcome) -> None:
+    noted = dict(re.findall(r"JobId=(\d+) .*?JobState=(\w+)", through_slurm.ended))
+    assert noted == {job.number: job.state for job in through_slurm.submissions}
+    assert set(noted.values()) == {"COMPLETED", "CANCELLED"}
+
+
+def test_rules_that_train_ask_for_a_gpu_and_others_do_not(through_slurm: Outcome) -> None:
+    for job in through_slurm.submissions:
+        wanted = job.asked.startswith(ON_GPU)
+        assert (job.gpu, job.partition) == ((True, "gpu") if wanted else (False, "cpu")), job
+
+
+def test_a_cancelled_training_is_submitted_again_and_resumes(through_slurm: Outcome) -> None:
+    first, second = (job for job in through_slurm.submissions if job.asked == "rule_train_audio")
+    assert (first.state, second.state) == ("CANCELLED", "COMPLETED")
+    assert (first.memory, second.memory) == (6000, 12000), "it asks for more"
+    assert (first.minutes, second.minutes) == (720, 1440)
+    log = (through_slurm.tree / LOG).read_text()
+    resumed = re.search(r"resumed at epoch (\d+)", log)
+    assert resumed is not None, log
+    assert 1 < int(resumed[1]) < 40
+    assert "epoch 40/40" in log
+    assert not list((through_slurm.tree / RESULTS / ".unfinished").rglob("*.*"))
+
+
+def test_results_equal_those_of_a_local_run(through_slurm: Outcome, local: Path) -> None:
+    tables = sorted(path.relative_to(local) for path in (local / RESULTS).rglob("*.parquet"))
+    assert len(tables) == 5
+    for path in tables:
+        ours, theirs = (read_table(tree / path) for tree in (through_slurm.tree, local))
+        assert ours.equals(theirs), path
+    networks = sorted(path.relative_to(local) for path in (local / RESULTS).rglob("*.safetensors"))
+    assert TRAINED in networks
+    for path in networks:
+        assert same_tensors(through_slurm.tree / path, local / path), path
+
+
+def same_tensors(one: Path, other: Path) -> bool:
+    """Whether two files hold the same tensors, to the bit."""
+    (ours, _), (theirs, _) = read_tensors(one), read_tensors(other)
+    same = [torch.equal(ours[name], theirs[name]) for name in ours.keys() & theirs.keys()]
+    return ours.keys() == theirs.keys() and all(same)
+
+
+def test_any_scheduler_will_do(
+    ended: Path, local: Path, tmp_path: Path, copy_repository: Callable[[Path], Path]
+) -> None:
+    tree = make_tree(tmp_path / "tree", copy_repository)
+    before = {job.number for job in submissions()}
+    snakemake(tree, "--workflow-profile", "profiles/cluster-generic", "--", NETWORK)
+    first, second = (job for job in submissions() if job.number not in before)
+    assert (first.state, first.gpu, first.partition) == ("COMPLETED", False, "cpu")
+    assert (second.state, second.gpu, second.partition) == ("COMPLETED", True, "gpu")
+    assert (second.memory, second.minutes) == (2000, 20)
+    assert same_tensors(tree / NETWORK, local / NETWORK)
+
+
+def test_no_slurm_is_started_where_there_is_one(script: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text("ClusterName=yours\n")
+    reason = script.obstacle(tmp_path / "slurm.conf")
+    assert reason is not None
+    assert "configured here already" in reason or "apt-get install" in reason or "root" in reason
