@@ -1,10 +1,11 @@
 """What every script does first: import from this repository's `src`, log to the rule's log."""
 
+import ctypes
 import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 __all__ = ["job"]
@@ -29,9 +30,23 @@ def job(snakemake) -> Iterator[None]:
         for stream in (sys.stdout, sys.stderr):  # for good: a traceback belongs there too
             os.dup2(log.fileno(), stream.fileno())
     attend()
+    keep_memory()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", force=True)
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(snakemake.threads)
     with explained(inputs=snakemake.input, outputs=snakemake.output):
         yield
     logging.info("done")
+
+
+def keep_memory() -> None:
+    """Lets the process keep what it frees, for the next step of a training to use again.
+
+    glibc would give large tensors back to the system and ask for them anew, page by page, which
+    takes a third of the time of a small network.
+    """
+    trim_threshold, mmap_threshold = -1, -3  # from malloc.h
+    with suppress(AttributeError, OSError, TypeError):  # other C libraries have no such settings
+        allocator = ctypes.CDLL(None)
+        allocator.mallopt(trim_threshold, 2**30)
+        allocator.mallopt(mmap_threshold, 2**25)
