@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 import vwta.figures
 from vwta.collection import write_parts
+from vwta.data.transfer import Policy
 from vwta.metrics import tidy
 from vwta.page.contents import Contents, gather
 from vwta.storage import write_table
@@ -88,6 +89,17 @@ def website(monkeypatch: pytest.MonkeyPatch) -> Iterator[Website]:
         yield website
         website.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    """How long the downloads of a test would have waited."""
+    return []
+
+
+@pytest.fixture
+def policy(waits: list[float]) -> Policy:
+    return Policy(sleep=waits.append, timeout=(5.0, 5.0), margin=0)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Configurations: good ones pass, bad ones stop everything with a message that says what to do."""
 
-import importlib.util
 import subprocess
 import sys
 from copy import deepcopy
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from loading import load_module
 from snakemake.utils import update_config
 
 from vwta.data.ansyn import CLASSES
@@ -32,13 +32,7 @@ def read(name: str) -> Any:
 
 @pytest.fixture(scope="module")
 def validation() -> ModuleType:
-    path = ROOT / "workflow/validation.py"
-    spec = importlib.util.spec_from_file_location("validation", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module("workflow/validation.py")
 
 
 def overlaid(change: dict[str, Any]) -> dict[str, Any]:

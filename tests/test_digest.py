@@ -1,12 +1,11 @@
 """Digests cover what a script imports, and nothing else."""
 
-import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from loading import load_module
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULE = ROOT / "workflow" / "digest.py"
@@ -39,18 +38,11 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def load(tree: Path) -> ModuleType:
-    """The digest module of a tree, with empty caches."""
-    spec = importlib.util.spec_from_file_location("digest_under_test", tree / "workflow/digest.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_follows_every_form_of_import(tree: Path) -> None:
-    covered = {str(path.relative_to(tree)) for path in load(tree).sources("train.py")}
+    covered = {
+        str(path.relative_to(tree))
+        for path in load_module(tree / "workflow/digest.py").sources("train.py")
+    }
     assert covered == {
         "workflow/scripts/train.py",
         "workflow/scripts/job.py",
@@ -92,12 +84,12 @@ def test_changes_with_what_matters(
     tree: Path, name: str, edit: Callable[[str], str], changed: set[str]
 ) -> None:
     scripts = ["train.py", "draw.py"]
-    before = {script: load(tree).digest(script) for script in scripts}
+    before = {script: load_module(tree / "workflow/digest.py").digest(script) for script in scripts}
     path = tree / name
     content = path.read_text()
     assert edit(content) != content
     path.write_text(edit(content))
-    after = {script: load(tree).digest(script) for script in scripts}
+    after = {script: load_module(tree / "workflow/digest.py").digest(script) for script in scripts}
     assert {script for script in scripts if before[script] != after[script]} == changed
 
 
@@ -115,17 +107,17 @@ def test_refuses_what_it_cannot_follow(tree: Path, line: str) -> None:
     with pytest.raises(
         ImportError, match=r"src/vwta/data\.py, line \d.*from vwta\.<module> import"
     ):
-        load(tree).digest("train.py")
+        load_module(tree / "workflow/digest.py").digest("train.py")
 
 
 def test_missing_module_is_named(tree: Path) -> None:
     (tree / "src/vwta/data.py").write_text("from vwta.nowhere import x\n")
     with pytest.raises(ImportError, match=r"vwta\.nowhere"):
-        load(tree).digest("train.py")
+        load_module(tree / "workflow/digest.py").digest("train.py")
 
 
 def test_reads_each_file_once(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = load(tree)
+    module = load_module(tree / "workflow/digest.py")
     first = module.digest("train.py")
     monkeypatch.setattr(module, "_tree", lambda path: pytest.fail(f"{path} is read again"))
     assert module.digest("train.py") == first
@@ -135,7 +127,7 @@ def test_reads_each_file_once(tree: Path, monkeypatch: pytest.MonkeyPatch) -> No
     "script", sorted(path.name for path in (ROOT / "workflow/scripts").glob("*.py"))
 )
 def test_every_script_has_a_digest(script: str) -> None:
-    assert len(load(ROOT).digest(script)) == 16
+    assert len(load_module("workflow/digest.py").digest(script)) == 16
 
 
 def test_covers_what_python_imports() -> None:
@@ -153,6 +145,6 @@ def test_covers_what_python_imports() -> None:
         check=True,
         env={"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"},
     )
-    module = load(ROOT)
+    module = load_module("workflow/digest.py")
     closure = module._closure(ROOT / "workflow/scripts/train_synthetic.py") - {"job"}
     assert set(done.stdout.split()) - module.LEFT_OUT == closure

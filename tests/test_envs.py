@@ -1,6 +1,5 @@
 """requirements.lock fits pyproject.toml, and the conda environments fit the lock."""
 
-import importlib.util
 import re
 import tomllib
 from importlib.metadata import requires, version
@@ -9,6 +8,7 @@ from types import ModuleType
 
 import pytest
 import yaml
+from loading import load_module
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -18,12 +18,7 @@ ENVIRONMENTS = sorted((ROOT / "envs").glob("*.yaml"))
 
 @pytest.fixture(scope="module")
 def lock() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("lock", ROOT / "envs/lock.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module("envs/lock.py")
 
 
 @pytest.fixture(scope="module")

@@ -122,17 +122,6 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
-@pytest.fixture
-def waits() -> list[float]:
-    """How long the downloads of a test would have waited."""
-    return []
-
-
-@pytest.fixture
-def policy(waits: list[float]) -> Policy:
-    return Policy(sleep=waits.append, timeout=(5.0, 5.0), margin=0)
-
-
 def sha256(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 

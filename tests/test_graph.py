@@ -1,6 +1,5 @@
 """The graph of rules: what is left out, and that the committed picture is of these rules."""
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -8,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from loading import load_module
 
 ROOT = Path(__file__).resolve().parents[1]
 DOT = """digraph snakemake_dag {
@@ -25,12 +25,7 @@ DOT = """digraph snakemake_dag {
 
 @pytest.fixture(scope="module")
 def graph() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("graph", ROOT / "workflow/graph.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+    return load_module("workflow/graph.py")
 
 
 def test_arrows_are_merged_and_reduced(graph: ModuleType) -> None:

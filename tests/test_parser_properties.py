@@ -1,6 +1,5 @@
 """Whatever bytes a parser gets, it gives a value or its own error, and writes nothing elsewhere."""
 
-import importlib.util
 import io
 import json
 import wave
@@ -17,6 +16,7 @@ import pytest
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from loading import load_module
 
 from vwta.data.ansyn import CHANNELS, COLUMNS, RATE, Event, read_events, read_recording
 from vwta.data.archives import unpack
@@ -34,15 +34,6 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
     max_leaves=8,
 )
-
-
-def module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / f"workflow/{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
 
 
 def parsed(parse: Callable[[], T], refusal: type[DataError]) -> T | None:
@@ -214,7 +205,7 @@ def _unpacked_or_refused(folder: Path, write: Callable[[Path], object]) -> None:
     assert {entry.name for entry in inner.iterdir()} <= {"out"}
 
 
-READABLE = module("readable")
+READABLE = load_module("workflow/readable.py")
 
 
 @settings(max_examples=120)
@@ -231,7 +222,7 @@ def test_files_of_the_configuration(content: bytes, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def validation() -> ModuleType:
-    found = module("validation")
+    found = load_module("workflow/validation.py")
     found.load = cache(found.load)  # of schemas, which are asked again and again
     return found
 

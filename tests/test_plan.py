@@ -1,6 +1,5 @@
 """The plan counts what is left, scales what was recorded, and never takes unknown for zero."""
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +7,7 @@ from types import ModuleType
 
 import pandas as pd
 import pytest
+from loading import load_module
 
 ROOT = Path(__file__).resolve().parents[1]
 PLAN = ROOT / "workflow/plan.py"
@@ -16,12 +16,7 @@ HEADER = "s\th:m:s\tmax_rss\tmax_vms\tmax_uss\tmax_pss\tio_in\tio_out\tmean_load
 
 @pytest.fixture(scope="module")
 def plan() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("plan", PLAN)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module(PLAN)
 
 
 def costs(plan: ModuleType, *rows: tuple) -> pd.DataFrame:

@@ -1,6 +1,5 @@
 """What goes below docs/results: the metrics, the figures, and where they come from."""
 
-import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -8,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from loading import load_module
 
 from vwta.collection import read_parts, write_parts
 from vwta.metrics import tidy
@@ -21,12 +21,7 @@ PLACE = Path("docs/results/synthetic")
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(ROOT / "workflow")
-    specification = importlib.util.spec_from_file_location("publish", ROOT / "workflow/publish.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+    return load_module("workflow/publish.py")
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """What docs/security.md promises: no pickle, no shell, no way out of the working folder."""
 
 import ast
-import importlib.util
 import re
 from copy import deepcopy
 from functools import cache
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from loading import load_module
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("src", "workflow", "envs", "benchmarks")
@@ -92,11 +92,7 @@ def test_downloads_have_one_door() -> None:
 
 @pytest.fixture(scope="module")
 def validation() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("validation", ROOT / "workflow/validation.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_module("workflow/validation.py")
     module.load = cache(module.load)  # of schemas, which are asked again and again
     return module
 

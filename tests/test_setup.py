@@ -9,18 +9,14 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from loading import load_module
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
 def bootstrap() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("bootstrap", ROOT / "envs/bootstrap.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module("envs/bootstrap.py")
 
 
 class Machine:

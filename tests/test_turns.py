@@ -1,13 +1,13 @@
 """Who works in a folder: what killed runs leave goes, what is in use stays."""
 
 import fcntl
-import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from loading import load_module
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = Path(".snakemake/locks/0.output.lock")
@@ -18,11 +18,7 @@ LEFT = ["smoke/.a.parquet.123.tmp", "smoke/audio/.ov1.77.tmp/scene.wav"]
 @pytest.fixture
 def turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """The module, in a folder that a killed run left."""
-    spec = importlib.util.spec_from_file_location("turns", ROOT / "workflow/turns.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_module("workflow/turns.py")
     monkeypatch.chdir(tmp_path)
     for name in (LOCK, *(Path("results", name) for name in KEPT + LEFT)):
         name.parent.mkdir(parents=True, exist_ok=True)

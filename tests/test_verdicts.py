@@ -1,6 +1,5 @@
 """The configured numbers, claims and differences, and what they say of the published results."""
 
-import importlib.util
 import json
 import math
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from loading import load_module
 
 from vwta.__main__ import default_folder, main
 from vwta.data.uci import SETS
@@ -57,12 +57,7 @@ def queries(entry: Any) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def validation() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("validation", ROOT / "workflow/validation.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module("workflow/validation.py")
 
 
 @pytest.fixture(scope="module")

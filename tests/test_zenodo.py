@@ -28,16 +28,6 @@ RECORD = {
 }
 
 
-@pytest.fixture
-def waits() -> list[float]:
-    return []
-
-
-@pytest.fixture
-def policy(waits: list[float]) -> Policy:
-    return Policy(sleep=waits.append, timeout=(5.0, 5.0), margin=0)
-
-
 def body(record: object) -> bytes:
     return json.dumps(record).encode()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from loading import load_module
 
 PLUGINS = ("snakemake_executor_plugin_slurm", "snakemake_executor_plugin_cluster_generic")
 
@@ -14,13 +15,7 @@ PLUGINS = ("snakemake_executor_plugin_slurm", "snakemake_executor_plugin_cluster
 @pytest.fixture(scope="session")
 def script() -> ModuleType:
     """The script that starts Slurm."""
-    path = Path(__file__).with_name("slurm.py")
-    spec = importlib.util.spec_from_file_location("slurm", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module(Path(__file__).with_name("slurm.py"))
 
 
 @pytest.fixture(scope="session")
