@@ -121,6 +121,28 @@ def test_page_has_a_size_limit(
     assert not (tmp_path / "other.html").exists()
 
 
+def test_tables_beside_printed_numbers_have_verdicts(contents: Contents) -> None:
+    """Two sets with a method each that is judged, and one that the paper alone has."""
+    numbers = "protocol,dataset,metric,method,K,difference,line,column\n"
+    numbers += "improved,boston,nll,v_wta,16,.1,Boston,V-WTA\n"
+    numbers += "improved,rotating_moons,nll,v_wta,16,.1,Moons,V-WTA\n"
+    numbers += "improved,wine,nll,v_wta,16,,Wine,V-WTA\n"
+    (sheet,) = contents.sheets
+    sheet = dataclasses.replace(
+        sheet,
+        heads=["Dataset", "", "PBP", "V-WTA"],
+        rows=[["Boston", "printed", "2", "2.5"], ["", "ours", "", "3.5"], ["Wine", "ours", "", ""]],
+        csv=numbers,
+    )
+    page = render(dataclasses.replace(contents, sheets=[sheet]))
+    table = page[page.index('class="sheet"') :]
+    rows = re.findall(r"<tr>(<td>.*?)</tr>", table[: table.index("</table>")])
+    lines = [re.sub(r"<[^>]*>", "|", row).strip("|") for row in rows]
+    assert [line.split("||")[0] for line in lines] == ["Boston", "ours", "verdict", "Wine"]
+    assert 'class="chip reproduced"' in rows[2].split("</td>")[3]
+    assert "chip" not in "".join(rows[:2] + rows[3:])
+
+
 def test_outdated_figures_say_so(contents: Contents) -> None:
     (picture,) = contents.pictures
     old = dataclasses.replace(contents, pictures=[dataclasses.replace(picture, outdated=True)])

@@ -111,7 +111,8 @@ def write_tables(
     """Writes the tables of a protocol: `audio_{table}{ending}` for each of :data:`TABLES`.
 
     Each is a csv with every digit, one row for each cell, and the paper's layout in markdown and
-    LaTeX. What was not run is listed as such.
+    LaTeX; `line` and `column` of the csv say where a number stands there. What was not run is
+    listed as such.
 
     Arguments:
         metrics: tidy table, of all protocols.
@@ -141,7 +142,9 @@ def write_tables(
             spans=_spans(table.columns),
             words=2,
         )
-        record = numbers.drop(columns=["ranked"]).drop_duplicates()
+        places = [(line, _head(column)) for column in table.columns for line in column.cells]
+        record = numbers.drop(columns=["ranked"])
+        record[["line", "column"]] = places
         record.insert(0, "protocol", protocol)
         record.insert(1, "dataset", dataset)
         write_sheet(sheet, record, folder / f"audio_{name}{ending}")
@@ -288,6 +291,10 @@ def _label(method: str) -> str:
     return METHODS[method].label
 
 
+def _head(column: Column) -> str:
+    return f"{column.above} {column.head}"
+
+
 def _cells(table: Table, numbers: pd.DataFrame) -> pd.DataFrame:
     """Text of every cell: for each line printed numbers, ours and differences, if there are any."""
     records = iter(numbers.to_dict("records"))
@@ -305,7 +312,7 @@ def _cells(table: Table, numbers: pd.DataFrame) -> pd.DataFrame:
         }
         kept = [[which, *cells] for which, cells in texts.items() if which == "ours" or any(cells)]
         lines += [["" if number else name, *line] for number, line in enumerate(kept)]
-    heads = ["Method", "", *(f"{column.above} {column.head}" for column in table.columns)]
+    heads = ["Method", "", *map(_head, table.columns)]
     return pd.DataFrame(lines, columns=heads)
 
 

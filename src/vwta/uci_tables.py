@@ -59,7 +59,7 @@ def write_tables(
     """Writes the tables of a protocol: `uci_{table}_{protocol}` for each of :data:`TABLES`.
 
     Each is a csv with every digit, one row for each set and method, and the paper's layout in
-    markdown and LaTeX.
+    markdown and LaTeX; `line` and `column` of the csv say where a number stands there.
 
     Arguments:
         metrics: tidy table, of all protocols.
@@ -83,7 +83,11 @@ def write_tables(
             spans=[(f"{LABELS[metric]} (↓)", 2, cells.shape[1] - 1)],
             words=2,
         )
-        write_sheet(sheet, table, folder / f"uci_{name}_{protocol}")
+        placed = table.assign(
+            line=table["dataset"].map(lambda dataset: _title(dataset, sizes)),
+            column=table["method"].map(_head),
+        )
+        write_sheet(sheet, placed, folder / f"uci_{name}_{protocol}")
     _write_more(metrics, sizes, folder, protocol, datasets)
 
 

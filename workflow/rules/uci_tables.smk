@@ -98,15 +98,15 @@ for protocol in UCI_STUDY["protocols"]:
                 f"{FIGURES}/uci_{figure}_{protocol}.pdf"
                 for figure in uci_figures_of(protocol)
             ],
-            png=report(
-                [
-                    f"{FIGURES}/uci_{figure}_{protocol}.png"
-                    for figure in uci_figures_of(protocol)
-                ],
-                caption="../report/uci.rst",
-                category="UCI study",
-                labels={"protocol": protocol},
-            ),
+            png=[
+                report(
+                    f"{FIGURES}/uci_{figure}_{protocol}.png",
+                    caption=f"../report/uci_{'search' if 'search' in figure else 'comparison'}.rst",
+                    category="UCI study",
+                    labels={"protocol": protocol},
+                )
+                for figure in uci_figures_of(protocol)
+            ],
         log:
             f"{LOGS}/figure_uci/{protocol}.log",
         benchmark:

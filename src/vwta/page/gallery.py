@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from PIL import Image
 
 from vwta.page.contents import Contents, Picture, Sheet
 from vwta.page.markup import Html, element, join, rich
-from vwta.page.words import named, short, study_name
+from vwta.page.words import chip, named, short, study_name
 
 COLOURS = 256  # of a picture in the page
 
@@ -31,12 +32,13 @@ def study_section(contents: Contents, study: str, parts: Sequence[Mapping[str, A
     known = (None, contents.headline)  # whose figures come first
     pictures.sort(key=lambda one: one.labels.get("protocol") not in known)
     sheets = [one for one in contents.sheets if one.study == study]
+    sheets.sort(key=lambda one: not one.name.endswith(f"_{contents.headline}"))
     inside = [element("h3", f"{study_name(study)} study", id=f"study-{study}")]
     if not pictures and not sheets:
         inside.append(element("p", "No figures or tables yet.", class_="meta"))
     drawn = [_figure(one, contents.options, parts) for one in pictures]
     inside += [element("div", *drawn, class_="gallery")] if drawn else []
-    inside += [_sheet(one) for one in sheets]
+    inside += [_sheet(one, _judged(one, contents.verdicts)) for one in sheets]
     return element("section", *inside, class_="study")
 
 
@@ -118,11 +120,47 @@ def embed(path: Path) -> str:
     return "data:image/png;base64," + base64.b64encode(smaller).decode()
 
 
-def _sheet(sheet: Sheet) -> Html:
+Place = tuple[str, str]
+"""What stands at the left of a cell, and above it."""
+
+
+def _judged(sheet: Sheet, verdicts: pd.DataFrame) -> dict[Place, str]:
+    """Verdicts on those numbers of a table that have a printed one beside them."""
+    numbers = pd.read_csv(io.StringIO(sheet.csv)) if sheet.csv else pd.DataFrame()
+    if not {"line", "column", "difference"} <= set(numbers.columns):
+        return {}
+    keys = ["protocol", "dataset", "metric", "method", "K", "h"]
+    numbers = numbers[numbers["difference"].notna()].assign(h=numbers.get("h"))
+    found = verdicts[(verdicts["kind"] == "number") & (verdicts["study"] == sheet.study)]
+    found = found.assign(dataset=found["measured_on"])[[*keys, "verdict"]]
+    for table in (numbers, found):
+        table[["K", "h"]] = table[["K", "h"]].astype(float)
+    both = numbers.merge(found, on=keys)
+    return dict(zip(zip(both["line"], both["column"], strict=True), both["verdict"], strict=True))
+
+
+def _with_verdicts(sheet: Sheet, verdicts: Mapping[Place, str]) -> list[list[str]]:
+    """Lines of a table; below what belongs together, one with verdicts if there are any."""
+    lines: list[list[str]] = []
+    title = ""
+    for number, row in enumerate(sheet.rows):
+        title = row[0] or title
+        lines.append([rich(cell) for cell in row])
+        if number + 1 == len(sheet.rows) or sheet.rows[number + 1][0]:
+            words = [verdicts.get((title, head)) for head in sheet.heads[2:]]
+            told = [chip(word) if word else "" for word in words]
+            lines += [["", "verdict", *told]] if any(told) else []
+    return lines
+
+
+def _sheet(sheet: Sheet, verdicts: Mapping[Place, str]) -> Html:
     heads = [
         element("th", element("button", head, type="button"), scope="col") for head in sheet.heads
     ]
-    lines = [element("tr", *(element("td", rich(cell)) for cell in row)) for row in sheet.rows]
+    lines = [
+        element("tr", *(element("td", cell) for cell in row))
+        for row in _with_verdicts(sheet, verdicts)
+    ]
     table = element(
         "table", element("thead", element("tr", *heads)), element("tbody", *lines), class_="sheet"
     )
