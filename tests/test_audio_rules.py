@@ -18,6 +18,7 @@ import yaml
 from scipy.io import wavfile
 
 from vwta.data.ansyn import CLASSES, COLUMNS, RATE, list_scenes, read_scene
+from vwta.storage import read_table
 
 SCENES = "results/smoke/audio/scenes/{source}/ov1_split{split}"
 API = "/api/records/1237703"
@@ -180,54 +181,73 @@ def ansyn(tree: Path, website: Any) -> Path:
         website.answers[f"/records/1237703/files/{name}"] = [(200, content)]
     website.answers[API] = [(200, json.dumps({"files": files}).encode())]
     edit(tree, "ansyn", record=website.address + API)
-    (tree / "Snakefile").write_text(SNAKEFILE, encoding="utf-8")
     return tree
+
+
+@pytest.fixture
+def fetched(ansyn: Path) -> Path:
+    """The same tree, in which scenes are the last stage but one."""
+    (ansyn / "Snakefile").write_text(SNAKEFILE, encoding="utf-8")
+    return ansyn
 
 
 FEATURES = "results/smoke/audio/features/ansyn/ov1_split{split}.safetensors"
 
 
-def test_one_archive_at_a_time(ansyn: Path, website: Any) -> None:
+def test_one_archive_at_a_time(fetched: Path, website: Any) -> None:
     third = "/records/1237703/files/ov1_split3.zip"
     website.answers[third].insert(0, (404, b""))
     targets = [FEATURES.format(split=split) for split in (1, 2, 3)]
     options = {"source": "ansyn", "keep_archives": False}
-    failed = snakemake(ansyn, "--cores", "2", "--", *targets, **options)
+    failed = snakemake(fetched, "--cores", "2", "--", *targets, **options)
     assert failed.returncode != 0
     assert "audio/ansyn/ov1_split3.zip cannot be had. Tried:" in said(failed)
     assert f"{website.address}{third}: status 404 Not Found" in said(failed)
     assert "Until it is there, the audio study cannot run on ansyn;" in said(failed)
     assert "Traceback" not in said(failed)
-    note = ansyn / "data/.absent/ansyn_ov1_split3"
+    note = fetched / "data/.absent/ansyn_ov1_split3"
     assert note.exists()
-    assert [(ansyn / target).exists() for target in targets] == [True, True, False], said(failed)
+    assert [(fetched / target).exists() for target in targets] == [True, True, False], said(failed)
 
-    run(ansyn, *targets, **options)
+    run(fetched, *targets, **options)
     assert not note.exists()
     for split, target in enumerate(targets, 1):
-        on_disk = (ansyn / target).read_text(encoding="utf-8").split()
+        on_disk = (fetched / target).read_text(encoding="utf-8").split()
         scenes = SCENES.format(source="ansyn", split=split)
         assert [path for path in on_disk if "/scenes/" in path] == [scenes]
         assert not [path for path in on_disk if path.endswith(".zip")], "its own is gone too"
-    assert not list((ansyn / "results").rglob("*.wav"))
+    assert not list((fetched / "results").rglob("*.wav"))
     assert website.seen.count(API) == 1, "the lock is read in place of the record"
-    (ansyn / "data/audio/ansyn.lock.json").unlink()
-    assert nothing_to_do(ansyn, *targets, **options)
+    (fetched / "data/audio/ansyn.lock.json").unlink()
+    assert nothing_to_do(fetched, *targets, **options)
 
 
-def test_kept_archives_are_not_fetched_again(ansyn: Path, website: Any) -> None:
+def test_kept_archives_are_not_fetched_again(fetched: Path, website: Any) -> None:
     target = SCENES.format(source="ansyn", split=2)
     website.answers[API].insert(0, (200, b'{"files": []}'))
-    failed = snakemake(ansyn, "--cores", "1", "--", target, source="ansyn")
+    failed = snakemake(fetched, "--cores", "1", "--", target, source="ansyn")
     assert failed.returncode != 0
     assert f"{website.address}{API} cannot be used: ov1_split1.zip is missing;" in said(failed)
     assert "Traceback" not in said(failed)
     assert website.seen == [API]
 
-    run(ansyn, target, source="ansyn", keep_archives=True)
-    assert len(list_scenes(ansyn / target, [1], [2])) == 2
-    assert [path.name for path in (ansyn / "data/audio/ansyn").iterdir()] == ["ov1_split2.zip"]
-    shutil.rmtree(ansyn / target)
-    done = snakemake(ansyn, "--dry-run", "--", target, source="ansyn", keep_archives=False)
+    run(fetched, target, source="ansyn", keep_archives=True)
+    assert len(list_scenes(fetched / target, [1], [2])) == 2
+    assert [path.name for path in (fetched / "data/audio/ansyn").iterdir()] == ["ov1_split2.zip"]
+    shutil.rmtree(fetched / target)
+    done = snakemake(fetched, "--dry-run", "--", target, source="ansyn", keep_archives=False)
     assert "unpack_ansyn" in said(done)
     assert "fetch_ansyn" not in said(done)
+
+
+def test_ansyn_through_the_whole_study(ansyn: Path) -> None:
+    """From the archives to likelihoods, with the published features and network."""
+    whole = yaml.safe_load((ansyn / "config/config.yaml").read_text(encoding="utf-8"))["audio"]
+    target = "results/smoke/audio/paper/ansyn/metrics.parquet"
+    training = {"epochs": 1, "batch_size": 32, "trunk": whole["training"]["trunk"]}
+    options = {"features": whole["features"], "seconds": 4, "training": training}
+    run(ansyn, target, source="ansyn", **options)
+    table = read_table(ansyn / target)
+    found = table[(table["metric"] == "nll") & ~table["tuned"]].groupby("method")["value"]
+    assert {"v_wta", "k_wta", "unif_hist", "tk_hist", "m_vmf"} <= set(found.groups)
+    assert np.isfinite(found.min()).all()
