@@ -8,9 +8,15 @@ ARGS ?=
 # The tiers that have a config; `full` is the workflow's own.
 TIERS := $(strip $(foreach tier,smoke quick laptop,$(if $(wildcard config/$(tier).yaml),$(tier))) full)
 # Our profiles are taken in place of profiles/default; with --profile its settings would win.
+override ARGS := $(subst --profile ./,--profile ,$(subst --profile=,--profile ,$(ARGS)))
 override ARGS := $(subst --profile profiles/,--workflow-profile profiles/,$(ARGS))
 CLUSTER := $(filter profiles/slurm% profiles/cluster-generic%,$(ARGS))
 CONFIG := $(if $(filter full,$(TIER)),,--configfile config/$(TIER).yaml)
+# A second --configfile would replace the first: one of the user's is laid over the tier's.
+ifneq ($(filter --configfile,$(ARGS)),)
+override ARGS := $(subst --configfile,$(or $(CONFIG),--configfile),$(ARGS))
+CONFIG :=
+endif
 
 # The environment's tools first; the user's own Python packages stay out.
 IN_VENV := PATH="$(CURDIR)/.venv/bin:$$PATH"
@@ -31,8 +37,7 @@ help: ## list the targets
 
 reproduce: tier setup $(if $(CLUSTER),cluster) ## run the pipeline at TIER, and say where its results are
 	@$(IN_VENV) python workflow/readable.py $(ARGS) $(CONFIG)
-	@$(IN_VENV) python workflow/turns.py
-	@$(IN_VENV) snakemake $(ARGS) $$(test -t 2 && echo --logger rich) $(CONFIG); status=$$?; \
+	@$(IN_VENV) python workflow/turns.py snakemake $(ARGS) $$(test -t 2 && echo --logger rich) $(CONFIG); status=$$?; \
 	for place in figures tables verdicts.parquet report/index.html; do \
 	if [ -e "results/$(TIER)/$$place" ]; then echo "results/$(TIER)/$$place"; fi; done; exit $$status
 
@@ -46,7 +51,7 @@ publish: tier setup ## merge metrics of STUDY at TIER into docs/results, draw it
 	@$(IN_VENV) python workflow/publish.py $(TIER) $(STUDY) $(ARGS) $(CONFIG)
 
 report: setup ## build the page of the published runs in docs/results; nothing is trained
-	@$(IN_VENV) snakemake $(ARGS) --quiet all -- results/report/index.html && echo results/report/index.html
+	@$(IN_VENV) snakemake $(ARGS) --nolock --quiet all -- results/report/index.html && echo results/report/index.html
 
 graph: setup ## draw the rules of the workflow as docs/rules.svg
 	@$(IN_VENV) python workflow/graph.py
@@ -89,4 +94,5 @@ clean: ## delete caches; environment, data and results stay
 	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
 
 tier:
+	@$(if $(findstring --configfile=,$(ARGS)),echo "ARGS: write --configfile FILE in place of --configfile=FILE and after all else" >&2; exit 1,:)
 	@$(if $(filter $(TIER),$(TIERS)),:,echo "TIER=$(TIER) is unknown; choose one of: $(TIERS)" >&2; exit 1)

@@ -428,6 +428,10 @@ COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
         ["make", "plan", "TIER=ful"],
         ("TIER=ful is unknown", "choose one of: smoke quick laptop full"),
     ),
+    "make, a form of --configfile": (
+        ["make", "reproduce", "ARGS=--configfile=mine.yaml"],
+        ("write --configfile FILE in place of --configfile=FILE",),
+    ),
     "plan, nothing": (
         [sys.executable, "workflow/plan.py"],
         ("Usage: python workflow/plan.py TIER",),

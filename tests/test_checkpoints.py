@@ -90,6 +90,22 @@ def test_both_damaged(path: Path) -> None:
     assert read_checkpoint(path) is None
 
 
+def test_damaged_file_never_takes_the_place_of_a_whole_one(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even if the next one cannot be written."""
+
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    path.write_bytes(b"nothing of use")
+    assert is_checkpoint(read_checkpoint(path), 0)
+    monkeypatch.setattr("vwta.checkpoints.write_tensors", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_checkpoint(path, tensors(1), PLACES[1])
+    assert is_checkpoint(read_checkpoint(path), 0)
+
+
 def test_killed_between_the_two(path: Path) -> None:
     """The old file has its new name already, the new one is not there yet."""
     path.unlink()

@@ -144,6 +144,9 @@ def test_submit_passes_on_what_was_asked(tmp_path: Path) -> None:
         ("JobId=3 JobState=COMPLETED Reason=None", "success"),
         ("JobId=3 JobState=CANCELLED Reason=None", "failed"),
         ("JobId=3 JobState=OUT_OF_MEMORY Reason=None", "failed"),
+        ("JobId=3 JobState=PREEMPTED Reason=None", "failed"),
+        ("slurm_load_jobs error: Invalid job id specified", "failed"),
+        ("slurm_load_jobs error: Unable to contact slurm controller", "running"),
         ("", "running"),
     ],
 )

@@ -1,8 +1,12 @@
 """Who works in a folder: what killed runs leave goes, what is in use stays."""
 
 import fcntl
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import PIPE
 from types import ModuleType
 from typing import Any
 
@@ -77,6 +81,45 @@ def test_another_machine_s_lock_stays(turns: ModuleType) -> None:
         assert left() == LEFT
 
 
+def test_another_machine_s_mark_is_named(turns: ModuleType) -> None:
+    Path(".snakemake/at_work").write_text("elsewhere process 1 since 2024-07-21 10:00:00\n")
+    assert turns.at_work() == "elsewhere process 1 since 2024-07-21 10:00:00"
+
+
+def test_lock_is_held_even_if_clearing_up_fails(
+    turns: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(results: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(turns, "clear_up", forbidden)
+    turns.begin(Path("results"))
+    assert len(turns.held) == 1
+    assert turns.at_work()
+
+
+def test_one_turn_at_a_time(turns: ModuleType) -> None:
+    """From the start to the end of a command, whatever marks there are."""
+    shutil.rmtree(LOCK.parent)
+    line = [sys.executable, str(ROOT / "workflow/turns.py"), sys.executable, "-c"]
+    waiting = "import sys; print('on', flush=True); sys.stdin.read()"
+    with subprocess.Popen([*line, waiting], stdin=PIPE, stdout=PIPE, text=True) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "on\n"
+        second = subprocess.run(
+            [*line, "print('too')"], capture_output=True, text=True, check=False
+        )
+        assert second.returncode == 1
+        assert second.stdout == ""
+        assert f"process {first.pid} since" in second.stderr
+        assert "Remedy: wait until it ends" in second.stderr
+        with pytest.raises(BlockingIOError):
+            turns.take_turn()
+        first.communicate("")
+    done = subprocess.run([*line, "raise SystemExit(3)"], capture_output=True, check=False)
+    assert done.returncode == 3
+
+
 def test_disk_without_locks(turns: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     def flock(*arguments: Any) -> None:
         raise OSError(37, "No locks available")
@@ -84,6 +127,7 @@ def test_disk_without_locks(turns: ModuleType, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(fcntl, "flock", flock)
     turns.begin(Path("results"))
     turns.attend()
+    turns.take_turn()
     assert turns.at_work() is None
     assert LOCK.exists()
     monkeypatch.setattr(turns, "STATE", Path("results/smoke/tables/a.tmp"))  # cannot be a folder

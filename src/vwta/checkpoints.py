@@ -68,20 +68,25 @@ def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], place: Mapping[s
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
     """Tensors and place of the newest file of :func:`write_checkpoint` that is whole.
 
-    A file that is damaged is named in the log, and the one before it is taken. None if there is no
-    whole one.
+    A file that is damaged is named in the log and removed, so that it never takes the place of the
+    one before it, which is read then. None if there is no whole one.
     """
     for file in (path, _previous(path)):
         if not file.exists():
             continue
         try:
             tensors, place = read_tensors(file)
-        except (SafetensorError, ValueError, OSError) as error:
-            logger.warning("%s is damaged (%s): it is not used", file, error)
+        except OSError as error:
+            logger.warning("%s cannot be read (%s): it is not used", file, error)
             continue
-        if place.pop(DIGEST, None) == _digest(tensors, place):
-            return tensors, place
-        logger.warning("%s is damaged (its hash is another): it is not used", file)
+        except (SafetensorError, ValueError) as error:
+            why = str(error)
+        else:
+            if place.pop(DIGEST, None) == _digest(tensors, place):
+                return tensors, place
+            why = "its hash is another"
+        logger.warning("%s is damaged (%s): it is not used", file, why)
+        file.unlink(missing_ok=True)
     return None
 
 

@@ -178,6 +178,8 @@ def fit_stacked(
             if now - reported > REPORT_EVERY or run.epoch == plan.epochs:
                 reported = now
                 run.report()
+        if checkpoint is not None:  # a job may have several trainings, and this one is done
+            run.save(checkpoint)
         run.keeper.heed(interruption, run.epoch, run.batch)
     return run.outcome()
 
@@ -322,10 +324,14 @@ class _Run:
             return False
         tensors, place = found
         self.network.load_state_dict(below("network.", tensors))
-        self.last = below("last.", tensors)
+        device = next(self.network.parameters()).device
+        self.last = {name: value.to(device) for name, value in below("last.", tensors).items()}
         self.epochs, self.best = below("epochs.", tensors), below("best.", tensors)
         self.diverged = tensors["diverged"]
-        self.weights = {name: below(f"kept.{name}.", tensors) for name in self.epochs}
+        self.weights = {
+            name: {key: value.to(device) for key, value in below(f"kept.{name}.", tensors).items()}
+            for name in self.epochs
+        }
         moments: dict[int, dict[str, Tensor]] = {}
         for name, value in below("adam.", tensors).items():
             index, _, field = name.partition(".")

@@ -15,6 +15,7 @@ __all__ = [
     "write_tensors",
 ]
 
+import glob
 import hashlib
 import json
 import os
@@ -48,6 +49,8 @@ def atomic(path: Path) -> Iterator[Path]:
     try:
         with full_disk(path, REMEDY):
             path.parent.mkdir(parents=True, exist_ok=True)
+            for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+                left.unlink(missing_ok=True)  # by a process that was killed in this place
             yield temporary
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())

@@ -172,7 +172,7 @@ def fit(
     with Interruption() as interruption:
         while run.epoch < schedule.epochs:
             run.train_epoch(data, interruption)
-            run.validate(data)
+            run.validate(data, interruption)
             run.report()
         run.keeper.heed(interruption, run.epoch, run.batch)
     return Fit(run.kept, torch.tensor(run.curve, dtype=torch.float64), run.seconds)
@@ -251,13 +251,14 @@ class _Run:
             self.batch += 1
 
     @torch.no_grad()
-    def validate(self, data: Data) -> None:
+    def validate(self, data: Data, interruption: Interruption) -> None:
         """Ends the epoch: notes the losses and keeps the weights if they are the best so far."""
         x, y = (rows.to(self.device) for rows in data.validation(self.epoch))
         self.network.eval()
         totals = self.total.new_zeros(len(self.criteria))
         size = self.schedule.validation_rows
         for start in range(0, len(x), size):
+            self.keeper.heed(interruption, self.epoch, self.batch)  # validation then starts anew
             u, v = x[start : start + size], y[start : start + size]
             out = self.network(u)
             values = [criterion(out, v) for criterion in self.criteria.values()]

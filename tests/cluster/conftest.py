@@ -19,13 +19,18 @@ def script() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
-def ended(script: ModuleType) -> Iterator[Path]:
+def plugins() -> None:
+    """Skips where the plugins are not installed."""
+    if absent := [name for name in PLUGINS if importlib.util.find_spec(name) is None]:
+        pytest.skip(f"not tested on a cluster: no {', '.join(absent)}; `make cluster` adds them")
+
+
+@pytest.fixture(scope="session")
+def ended(script: ModuleType, plugins: None) -> Iterator[Path]:
     """A Slurm that runs; the file in which it notes the jobs that have ended."""
     if reason := script.obstacle():
         pytest.skip(f"not tested on a cluster: {reason}")
     if not os.environ.get("VWTA_CLUSTER"):
         pytest.skip("not tested on a cluster: `make test-cluster` does that")
-    if absent := [name for name in PLUGINS if importlib.util.find_spec(name) is None]:
-        pytest.skip(f"not tested on a cluster: no {', '.join(absent)}; `make cluster` adds them")
     with script.slurm() as file:
         yield file

@@ -23,7 +23,7 @@ TARGETS = [
     NETWORK,
     RESULTS / "synthetic/metrics/evaluation.parquet",
     RESULTS / "uci/paper/diabetes/evaluation.parquet",
-    TRAINED,
+    TRAINED.with_name("predictions_seed1234.safetensors"),
 ]
 LOG = RESULTS / "logs/train_audio/paper/synthetic/wta/K9/seed1234.log"
 LIMIT = 1800  # seconds
@@ -36,8 +36,9 @@ ASKED = {
     "rule_uci_evaluate_uci_train_uci_diabetes": 1,
     "rule_audio_features_features_audio_make_scenes": 2,
     "rule_train_audio": 2,  # the first is cancelled
+    "rule_audio_prediction_predict_audio": 1,
 }
-ON_GPU = ("rule_synthetic_training", "rule_uci", "rule_train_audio")
+ON_GPU = ("rule_synthetic_training", "rule_uci", "rule_train_audio", "rule_audio_prediction")
 
 
 class Submission(NamedTuple):
@@ -147,7 +148,7 @@ def test_every_job_went_through_slurm_and_small_ones_together(through_slurm: Out
     assert {kind: asked.count(kind) for kind in asked} == ASKED
     logs = (through_slurm.tree / RESULTS / "logs").rglob("*.log")
     jobs = [path for path in logs if not path.name.startswith("collect_")]
-    assert (len(jobs), len(asked)) == (15, 9)
+    assert (len(jobs), len(asked)) == (16, 10)
 
 
 def test_slurm_noted_the_end_of_every_job(through_slurm: Outcome) -> None:

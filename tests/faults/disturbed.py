@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pyarrow as pa
 import pyarrow.parquet as pq
 from safetensors import safe_open
 
@@ -75,9 +76,11 @@ class Tree:
 
 def _content(path: Path) -> str:
     if path.suffix == ".parquet":
-        table = pq.read_table(path)
-        text = table.replace_schema_metadata().to_pandas().to_json(double_precision=15)
-        return hashlib.sha256(text.encode()).hexdigest()
+        table = pq.read_table(path).replace_schema_metadata().combine_chunks()
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+        return hashlib.sha256(sink.getvalue()).hexdigest()
     if path.suffix == ".safetensors":
         with safe_open(path, framework="np") as file:
             names = sorted(file.keys())

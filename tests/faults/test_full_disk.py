@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from disturbed import Tree
+
+from vwta.data.errors import NoSpace
+from vwta.data.fetch import File, Source, fetch
+from vwta.data.transfer import Policy
 
 TARGETS = ("synthetic", "results/smoke/uci/metrics/evaluation.parquet")
 
 
 def mount(folder: Path, options: str) -> None:
+    if shutil.which("mount") is None:
+        pytest.skip("a small disk cannot be mounted: there is no mount")
     command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -52,3 +61,38 @@ def test_run_goes_on_when_there_is_room(
     other = Tree(copy_repository(tmp_path / "other"))
     other.finish(*TARGETS)
     assert small.content() == other.content()
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 1 MB for downloads, with a file that is there already."""
+    disk = tmp_path / "cache"
+    disk.mkdir()
+    mount(disk, "size=1m")
+    (disk / "earlier").write_bytes(b"kept")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["size known", "size not known"])
+def test_download_goes_on_when_there_is_room(
+    cache: Path, website: Any, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the server says in advance that it will not fit, or the disk does on the way."""
+    content = bytes(range(256)) * 12_000  # 3 MB
+    website.answers["/big"] = [(200, content)]
+    file = File(
+        "big",
+        (Source(f"{website.address}/big"),),
+        (f"sha256:{hashlib.sha256(content).hexdigest()}",),
+    )
+    policy = Policy(attempts=1, sleep=lambda _: None, margin=0)
+    if not told:
+        monkeypatch.setattr("vwta.data.transfer.check_space", lambda *arguments: None)
+    with pytest.raises(NoSpace, match="Remedy: free some space"):
+        fetch(file, cache, None, policy)
+    assert not (cache / "big").exists()
+    mount(cache, "remount,size=8m")
+    fetch(file, cache, None, policy)
+    assert (cache / "big").read_bytes() == content
+    assert (cache / "earlier").read_bytes() == b"kept"

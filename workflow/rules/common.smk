@@ -14,6 +14,8 @@ from digest import digest
 
 if workflow.is_main_process:  # neither a job of its own, nor one on another machine
     turns.begin(Path("results"))
+else:  # a submission is at work between two of its jobs as well
+    turns.attend()
 
 OVERLAYS = [str(path) for path in workflow.overwrite_configfiles]
 

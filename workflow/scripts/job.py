@@ -26,6 +26,7 @@ def job(snakemake) -> Iterator[None]:
 
     What a user can mend ends the log with one message, anything else with a traceback.
     """
+    terminal = os.dup(sys.stderr.fileno())
     with open(snakemake.log[0], "w") as log:
         for stream in (sys.stdout, sys.stderr):  # for good: a traceback belongs there too
             os.dup2(log.fileno(), stream.fileno())
@@ -34,9 +35,23 @@ def job(snakemake) -> Iterator[None]:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", force=True)
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(snakemake.threads)
-    with explained(inputs=snakemake.input, outputs=snakemake.output):
-        yield
+    try:
+        with explained(inputs=snakemake.input, outputs=snakemake.output):
+            yield
+    except SystemExit as end:
+        tell(f"{end.code}\n".encode(), terminal)
+        sys.exit(1)
     logging.info("done")
+
+
+def tell(message: bytes, terminal: int) -> None:
+    """Ends the log with a message; if it has no room left, it goes to the terminal."""
+    try:
+        told = os.write(sys.stderr.fileno(), message) == len(message)
+    except OSError:
+        told = False
+    if not told:
+        os.write(terminal, message)
 
 
 def keep_memory() -> None:
