@@ -67,7 +67,7 @@ rule train_audio:
 
 rule predict_audio:
     input:
-        network=AUDIO_NETWORK,
+        network=taken_from(audio_trainer, AUDIO_NETWORK),
         validation=audio_fold("validation"),
         test=audio_fold("test"),
         labels=audio_labels("validation", "test"),
@@ -186,6 +186,7 @@ rule collect_curves_audio:
         **{
             name: runs(AUDIO_STUDY, None, AUDIO_NETWORK, [name])
             for name in AUDIO_PROTOCOLS
+            if audio_trainer(name) == name
         },
     output:
         f"{AUDIO}/metrics/curves.parquet",

@@ -42,6 +42,11 @@ if AUDIO_ABSENT and workflow.is_main_process:
     )
 
 
+def audio_trainer(name):
+    """The protocol whose networks a protocol takes: often itself."""
+    return AUDIO_PROTOCOLS[name].get("networks", name)
+
+
 def audio_features(part):
     """Where the features of a part of an overlap and a split lie."""
     return AUDIO_FEATURES.replace(".safetensors", f"_{part}.npy")

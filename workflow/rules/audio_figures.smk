@@ -26,6 +26,16 @@ AUDIO_SEEN_IN = [
 ]
 
 
+def audio_measured(name):
+    """What is drawn from metrics of a protocol: only one that trains has curves."""
+    curves = audio_trainer(name) == name
+    return {
+        figure: title
+        for figure, title in AUDIO_MEASURED.items()
+        if curves or figure != "training_curves"
+    }
+
+
 rule audio_tables:
     input:
         expand(
@@ -38,12 +48,12 @@ rule audio_tables:
 
 rule audio_figures:
     input:
-        expand(
-            f"{FIGURES}/audio_{{figure}}{{ending}}.{{suffix}}",
-            figure=AUDIO_MEASURED,
-            ending=[AUDIO_ENDINGS[name] for name in AUDIO_PICTURED],
-            suffix=["pdf", "png"],
-        ),
+        [
+            f"{FIGURES}/audio_{figure}{AUDIO_ENDINGS[name]}.{suffix}"
+            for name in AUDIO_PICTURED
+            for figure in audio_measured(name)
+            for suffix in ("pdf", "png")
+        ],
         expand(
             f"{FIGURES}/audio_{{figure}}{{ending}}.{{suffix}}",
             figure=AUDIO_SEEN,
@@ -91,7 +101,7 @@ for protocol in AUDIO_PICTURED:
         output:
             pdf=[
                 f"{FIGURES}/audio_{figure}{AUDIO_ENDINGS[protocol]}.pdf"
-                for figure in AUDIO_MEASURED
+                for figure in audio_measured(protocol)
             ],
             png=[
                 report(
@@ -100,7 +110,7 @@ for protocol in AUDIO_PICTURED:
                     category="Audio study",
                     labels={"figure": title, "protocol": protocol},
                 )
-                for figure, title in AUDIO_MEASURED.items()
+                for figure, title in audio_measured(protocol).items()
             ],
         log:
             f"{LOGS}/figure_audio/{protocol}.log",

@@ -11,9 +11,10 @@ with job(snakemake):
     metrics, curves = Path(snakemake.input.metrics), Path(snakemake.input.curves)
     params = snakemake.params
     pairs = zip(snakemake.output.pdf, snakemake.output.png, strict=True)
-    likelihood, volumes, dispersion, training = ([Path(path) for path in pair] for pair in pairs)
+    likelihood, volumes, dispersion, *training = ([Path(path) for path in pair] for pair in pairs)
     where = {"protocol": params.protocol, "dataset": params.dataset}
     nll_against_h(metrics, likelihood, **where)
     monte_carlo(metrics, volumes, **where)
     spread(metrics, dispersion, **where)
-    training_curves_by_K(curves, training, **where, models=params.models, counts=params.counts)
+    for files in training:  # of a protocol that trains networks of its own
+        training_curves_by_K(curves, files, **where, models=params.models, counts=params.counts)
