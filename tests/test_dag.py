@@ -112,9 +112,14 @@ def audio(config: dict[str, Any]) -> Counter[str]:
     study = {**config["audio"], "datasets": ["ansyn"]}
     splits = {split for fold in study["folds"].values() for split in fold["splits"]}
     archives = len(study["overlaps"]) * len(splits)
-    trained = sum(size(scope, "models", "K", "seeds") for scope in scopes(study).values())
+    used = {name: size(scope, "models", "K", "seeds") for name, scope in scopes(study).items()}
+    folder = Path(__file__).parents[1] / "config/protocols/audio"
+    trained = sum(
+        count for name, count in used.items() if "training" in load(folder / f"{name}.yaml")
+    )
     jobs = Counter(lock_ansyn=1, fetch_ansyn=archives, unpack_ansyn=archives)
-    jobs += Counter(features_audio=archives, train_audio=trained, predict_audio=trained)
+    jobs += Counter(features_audio=archives, train_audio=trained)
+    jobs += Counter(predict_audio=sum(used.values()))
     jobs += Counter(evaluate_audio=len(study["protocols"]), show_audio=len(study["protocols"]))
     pictures = [
         f"figure_audio{kind}_{name}" for kind in ("", "_scenes") for name in study["protocols"]
