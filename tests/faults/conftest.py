@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,11 +24,13 @@ def undisturbed(
 ) -> tuple[dict[str, str], float]:
     """What the smoke tier gives, and how many seconds it takes."""
     tree = Tree(copy_repository(tmp_path_factory.mktemp("undisturbed")))
-    seconds = tree.finish()
+    with closing(tree):
+        seconds = tree.finish()
     assert tree.left_behind() == []
     return tree.content(), seconds
 
 
 @pytest.fixture
-def tree(tmp_path: Path, copy_repository: Callable[[Path], Path]) -> Tree:
-    return Tree(copy_repository(tmp_path / "tree"))
+def tree(tmp_path: Path, copy_repository: Callable[[Path], Path]) -> Iterator[Tree]:
+    with closing(Tree(copy_repository(tmp_path / "tree"))) as tree:
+        yield tree

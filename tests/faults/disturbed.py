@@ -26,6 +26,7 @@ class Tree:
     def __init__(self, folder: Path, *overlays: str) -> None:
         self.folder, self.overlays = folder, overlays
         self.results = folder / "results" / "smoke"
+        self.started: list[subprocess.Popen[str]] = []
 
     def start(self, *targets: str) -> subprocess.Popen[str]:
         """Starts a run; its output goes to a file."""
@@ -33,9 +34,17 @@ class Tree:
         command += ["config/smoke.yaml", *self.overlays, "--", *targets]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         with (self.folder / "output.txt").open("w") as output:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 command, cwd=self.folder, stdout=output, stderr=output, text=True, env=environment
             )
+        self.started.append(process)
+        return process
+
+    def close(self) -> None:
+        """Kills what still runs, as after a test that failed."""
+        for process in self.started:
+            if process.poll() is None:
+                kill(process)
 
     def finish(self, *targets: str) -> float:
         """Runs to the end; how many seconds it took."""
