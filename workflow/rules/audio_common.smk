@@ -32,6 +32,13 @@ ANSYN_ARCHIVE = f"{CACHE}/{ANSYN}/ov{{overlap}}_split{{split}}.zip"
 # behind an ancient input escapes Snakemake's notice while that input is made anew.
 AUDIO_TURN = int(AUDIO_SOURCE == "ansyn" and not AUDIO_STUDY["keep_archives"])
 
+AUDIO_MEASURED = {  # what is drawn from metrics, and how it is called
+    "nll_against_h": "NLL against h",
+    "monte_carlo": "Error of estimated volumes",
+    "spread": "Predicted and true spread",
+    "training_curves": "Training curves",
+}
+
 # Notes of what of the source could not be had, see scripts/notes.py.
 AUDIO_NOTES = {"ansyn": "ansyn*", "resynthesis": "sounds", "synthetic": ".none"}
 AUDIO_ABSENT = any(Path(NOTES).glob(AUDIO_NOTES[AUDIO_SOURCE]))
@@ -45,6 +52,16 @@ if AUDIO_ABSENT and workflow.is_main_process:
 def audio_trainer(name):
     """The protocol whose networks a protocol takes: often itself."""
     return AUDIO_PROTOCOLS[name].get("networks", name)
+
+
+def audio_measured(name):
+    """What is drawn from metrics of a protocol: only one that trains has curves."""
+    curves = audio_trainer(name) == name
+    return {
+        figure: title
+        for figure, title in AUDIO_MEASURED.items()
+        if curves or figure != "training_curves"
+    }
 
 
 def audio_features(part):

@@ -9,12 +9,6 @@ AUDIO_ENDINGS = {
 AUDIO_PICTURED = [
     name for name, wanted in AUDIO_SCOPES.items() if "wta" in wanted["models"]
 ]
-AUDIO_MEASURED = {  # what is drawn from metrics, and how it is called
-    "nll_against_h": "NLL against h",
-    "monte_carlo": "Error of estimated volumes",
-    "spread": "Predicted and true spread",
-    "training_curves": "Training curves",
-}
 AUDIO_SEEN = {  # what is drawn from predictions
     "scenes": "Predictions",
     "scenes_on_sphere": "Predictions on the sphere",
@@ -24,16 +18,6 @@ AUDIO_SEEN_IN = [
     for name in AUDIO_PICTURED
     if AUDIO_STUDY["predictions"]["K"] in AUDIO_SCOPES[name]["K"]
 ]
-
-
-def audio_measured(name):
-    """What is drawn from metrics of a protocol: only one that trains has curves."""
-    curves = audio_trainer(name) == name
-    return {
-        figure: title
-        for figure, title in AUDIO_MEASURED.items()
-        if curves or figure != "training_curves"
-    }
 
 
 rule audio_tables:
