@@ -34,7 +34,7 @@ ASKED = {
     "rule_synthetic_evaluation_evaluate_synthetic": 1,
     "rule_prepare_uci": 1,
     "rule_uci_evaluate_uci_train_uci_diabetes": 1,
-    "rule_audio_features_features_audio_make_scenes": 2,
+    "rule_audio_features_features_audio_make_scenes": 3,
     "rule_train_audio": 2,  # the first is cancelled
     "rule_audio_prediction_predict_audio": 1,
 }
@@ -148,7 +148,7 @@ def test_every_job_went_through_slurm_and_small_ones_together(through_slurm: Out
     assert {kind: asked.count(kind) for kind in asked} == ASKED
     logs = (through_slurm.tree / RESULTS / "logs").rglob("*.log")
     jobs = [path for path in logs if not path.name.startswith("collect_")]
-    assert (len(jobs), len(asked)) == (16, 10)
+    assert (len(jobs), len(asked)) == (18, 11)
 
 
 def test_slurm_noted_the_end_of_every_job(through_slurm: Outcome) -> None:
