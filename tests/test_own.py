@@ -84,6 +84,16 @@ def test_bad_tables_are_explained(tmp_path: Path, case: str) -> None:
     assert "\n" not in text
 
 
+def test_a_refused_table_is_closed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, "a,y\n1,2\nred,4\n5,6\n")
+    file = path.open("rb")
+    monkeypatch.setattr(Path, "open", lambda *_: file)
+    with pytest.raises(BadTable) as error:
+        read_csv(path, "y")
+    assert file.closed  # while the error still holds on to all that was there
+    assert "line 3" in str(error.value)
+
+
 def test_what_is_no_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadTable, match=r"nowhere\.csv: no such file\. Remedy"):
         read_csv(tmp_path / "nowhere.csv", "y")

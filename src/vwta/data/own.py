@@ -8,7 +8,8 @@ import csv
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -26,17 +27,18 @@ def read_csv(path: Path, target: str, delimiter: str = ",") -> Table:
         target: name of the column to predict; all others are inputs.
         delimiter: what stands between cells.
     """
-    reader = csv.reader(_lines(path), delimiter=delimiter, strict=True)
     cells = array("d")
-    try:
-        names = _header(path, next(reader, None), target, delimiter)
-        for row in reader:
-            if row:  # an empty line is none
-                cells.extend(_numbers(path, names, row, reader.line_num))
-    except csv.Error as error:
-        raise BadTable(
-            f"{path}, line {reader.line_num}: {error}. Remedy: check quotes and line ends there"
-        ) from error
+    with closing(_lines(path)) as lines:  # the file with it, whatever is raised below
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        try:
+            names = _header(path, next(reader, None), target, delimiter)
+            for row in reader:
+                if row:  # an empty line is none
+                    cells.extend(_numbers(path, names, row, reader.line_num))
+        except csv.Error as error:
+            raise BadTable(
+                f"{path}, line {reader.line_num}: {error}. Remedy: check quotes and line ends there"
+            ) from error
     matrix = np.frombuffer(cells, dtype=np.float64).reshape(-1, len(names))
     place = names.index(target)
     _check_target(path, target, matrix[:, place])
@@ -49,7 +51,7 @@ def read_csv(path: Path, target: str, delimiter: str = ",") -> Table:
     )
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _lines(path: Path) -> Generator[str, None, None]:
     """The lines of a file as text; what cannot be opened or decoded is a :class:`BadTable`."""
     try:
         file = path.open("rb")
