@@ -30,7 +30,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from .ramps import ramp_layers
+from .pieces import by_pieces
 from .seeds import stream
 
 
@@ -102,18 +102,6 @@ class MLP(nn.Sequential):
             layers += [nn.Linear(before, after), nn.ReLU(inplace=True)]
         super().__init__(*layers)
 
-    def forward(self, x: Tensor) -> Tensor:
-        layers = list(self)
-        # On a GPU matrix products cost little, and waiting for the number of knots does not.
-        if x.is_cpu and x.shape[-1] == 1 and len(layers) > 2:
-            first, _, second, *others = layers
-            if isinstance(first, nn.Linear) and isinstance(second, nn.Linear):
-                w, b = first.weight.squeeze(-1), first.bias
-                x, layers = ramp_layers(x.squeeze(-1), w, b, second.weight, second.bias), others
-        for layer in layers:
-            x = layer(x)
-        return x
-
 
 class WTANetwork(nn.Module):
     r"""K hypotheses and their scores, :math:`x \mapsto (z_k, s_k)_k`, from one trunk.
@@ -153,7 +141,7 @@ class WTANetwork(nn.Module):
         self.heads = nn.Linear(widths[-1], sum(self.sizes))
 
     def forward(self, x: Tensor) -> Hypotheses:
-        points, logits = torch.split(self.heads(self.trunk(x)), self.sizes, -1)
+        points, logits = torch.split(_outputs(self.trunk, self.heads, x), self.sizes, -1)
         return self.atoms(_points(points, self.outputs, self.bounded), logits)
 
 
@@ -195,7 +183,7 @@ class HistogramNetwork(nn.Module):
         self.heads = nn.Linear(widths[-1], len(self.centres))
 
     def forward(self, x: Tensor) -> Hypotheses:
-        logits = self.heads(self.trunk(x))
+        logits = _outputs(self.trunk, self.heads, x)
         return self.atoms(self.centres.to(logits).expand(*logits.shape, -1), logits)
 
 
@@ -228,7 +216,7 @@ class MixtureNetwork(nn.Module):
         self.heads = nn.Linear(widths[-1], sum(self.sizes))
 
     def forward(self, x: Tensor) -> Components:
-        points, *rest = torch.split(self.heads(self.trunk(x)), self.sizes, -1)
+        points, *rest = torch.split(_outputs(self.trunk, self.heads, x), self.sizes, -1)
         return Components(_points(points, self.outputs, self.bounded), *rest)
 
 
@@ -296,7 +284,18 @@ def bin_centres(grid: Sequence[int], low: Sequence[float], high: Sequence[float]
     return points.reshape(math.prod(grid), len(axes))
 
 
+def _outputs(trunk: MLP, heads: nn.Linear, x: Tensor) -> Tensor:
+    """What the heads give, with shape `(*, q)`."""
+    layers = [*trunk, heads]
+    straight = all(isinstance(layer, (nn.Linear, nn.ReLU)) for layer in layers)
+    # On a GPU matrix products cost little, and waiting for the number of pieces does not.
+    if straight and x.is_cpu and x.shape[-1] == 1 and x.numel() and not x.requires_grad:
+        return by_pieces(layers, x)
+    out: Tensor = heads(trunk(x))
+    return out
+
+
 def _points(flat: Tensor, outputs: int, bounded: bool) -> Tensor:
     """Points `(*, K, d)` of a head's outputs `(*, K d)`."""
     points = torch.tanh(flat) if bounded else flat
-    return points.reshape(*points.shape[:-1], -1, outputs)
+    return points.unflatten(-1, (-1, outputs))
