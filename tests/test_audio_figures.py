@@ -276,3 +276,14 @@ def test_training_has_a_row_for_each_model_and_a_column_for_each_K(
         assert data(kept) == [(3, K - 2)]
     with pytest.raises(ValueError, match="no curve of paper, wta on ansyn at K=25"):
         training_curves_by_K(*place, [9, 25])
+
+
+def test_weights_kept_early_are_in_the_panel(tmp_path: Path, drawn: list[Figure]) -> None:
+    epochs = range(1, 21)
+    rows = pd.DataFrame({"epoch": epochs, "training": 5.0, "loss": [9.0, 1.0, *[5.0, 6.0] * 9]})
+    rows = rows.assign(protocol="paper", dataset="ansyn", model="wta", K=9, seed=1)
+    write_table(tmp_path / "curves", rows.assign(kept_by_loss=rows["epoch"] == 2), {})
+    training_curves_by_K(tmp_path / "curves", [], "paper", "ansyn", ["wta"], [9])
+    low, high = drawn[0].axes[0].get_ylim()
+    assert low < 1.0
+    assert 6.0 < high < 9.0  # the first epoch is left out

@@ -298,4 +298,4 @@ def _outputs(trunk: MLP, heads: nn.Linear, x: Tensor) -> Tensor:
 def _points(flat: Tensor, outputs: int, bounded: bool) -> Tensor:
     """Points `(*, K, d)` of a head's outputs `(*, K d)`."""
     points = torch.tanh(flat) if bounded else flat
-    return points.unflatten(-1, (-1, outputs))
+    return points.view(*points.shape[:-1], points.shape[-1] // outputs, outputs)

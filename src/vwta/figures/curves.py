@@ -115,14 +115,15 @@ def _panel(axis: Axes, rows: pd.DataFrame, color: str) -> None:
     kept = rows[rows["kept_by_loss"]]
     axis.plot(kept["epoch"], kept["loss"], ls="", **KEPT)
     axis.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-    _leave_out_the_start(axis, rows)
+    _leave_out_the_start(axis, rows, kept["loss"])
 
 
-def _leave_out_the_start(axis: Axes, rows: pd.DataFrame) -> None:
-    """Scales the panel to what comes after the first tenth of the epochs, the steep part."""
+def _leave_out_the_start(axis: Axes, rows: pd.DataFrame, kept: pd.Series[float]) -> None:
+    """Scales the panel to `kept` and what follows the first tenth of the epochs, the steep part."""
     last = rows["epoch"].max()
-    later = rows.loc[rows["epoch"] > last // 10, list(LOSSES)]
-    low, high = later.min().min(), later.max().max()
+    later = rows.loc[rows["epoch"] > last // 10, list(LOSSES)].stack()
+    shown = pd.concat([later, kept])
+    low, high = shown.min(), shown.max()
     margin = 0.08 * (high - low)
     if margin > 0:
         axis.set_ylim(low - margin, high + margin)
