@@ -107,7 +107,7 @@ def _timeless(value: Any) -> Any:
 
 
 def kill(process: subprocess.Popen[str]) -> None:
-    """Kills a process and all that came from it, with no warning."""
+    """Kills a process and all that came from it, with no warning, and waits until they are gone."""
     family: set[psutil.Process] = set()
     found = {psutil.Process(process.pid)}
     while found:  # who is stopped starts no others
@@ -120,6 +120,15 @@ def kill(process: subprocess.Popen[str]) -> None:
         with contextlib.suppress(psutil.NoSuchProcess):
             one.kill()
     process.wait()
+    for one in family:
+        wait_until_gone(one)
+
+
+def wait_until_gone(process: psutil.Process) -> None:
+    """Waits for a process that was killed: it holds its locks until its memory is freed."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.02)
 
 
 def _children(process: psutil.Process) -> list[psutil.Process]:

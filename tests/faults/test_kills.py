@@ -6,10 +6,8 @@ import os
 import random
 import shutil
 import subprocess
-import time
 
-import psutil
-from disturbed import Tree, kill, wait_for_job
+from disturbed import Tree, kill, wait_for_job, wait_until_gone
 
 KILLS = int(os.environ.get("KILLS", "20"))
 SEED = int(os.environ.get("SEED", "0"))
@@ -64,7 +62,7 @@ def test_job_that_outlives_its_run_is_waited_for(tree: Tree) -> None:
         assert "cannot be locked" in tree.output()
     finally:
         job.kill()
-    _wait_until_gone(job)
+    wait_until_gone(job)
     assert tree.refusal() == ""
     tree.finish(target)
     assert tree.left_behind() == []
@@ -81,8 +79,3 @@ def test_second_run_stops(tree: Tree) -> None:
     job.resume()
     assert first.wait() == 0, tree.output()
     assert tree.refusal() == ""
-
-
-def _wait_until_gone(process: psutil.Process) -> None:
-    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
-        time.sleep(0.1)
