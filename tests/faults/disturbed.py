@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -35,7 +36,13 @@ class Tree:
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         with (self.folder / "output.txt").open("w") as output:
             process = subprocess.Popen(
-                command, cwd=self.folder, stdout=output, stderr=output, text=True, env=environment
+                command,
+                cwd=self.folder,
+                stdout=output,
+                stderr=output,
+                text=True,
+                env=environment,
+                start_new_session=True,  # a group of its own, see `kill`
             )
         self.started.append(process)
         return process
@@ -107,27 +114,22 @@ def _timeless(value: Any) -> Any:
 
 
 def kill(process: subprocess.Popen[str]) -> None:
-    """Kills a process and all that came from it, with no warning, and waits until they are gone."""
-    family: set[psutil.Process] = set()
-    found = {psutil.Process(process.pid)}
-    while found:  # who is stopped starts no others
-        family |= found
-        for one in found:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                one.suspend()
-        found = {child for one in family for child in _children(one)} - family
-    for one in family:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            one.kill()
+    """Kills a run and all that came from it, with no warning, and waits until they are gone.
+
+    The system signals a group in one stroke: no job can be on its way to the world meanwhile.
+    """
+    os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    for one in family:
-        wait_until_gone(one)
+    for one in psutil.process_iter():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if os.getpgid(one.pid) == process.pid:
+                wait_until_gone(one)
 
 
 def wait_until_gone(process: psutil.Process) -> None:
-    """Waits for a process that was killed: it holds its locks until its memory is freed."""
+    """Waits for a process that was killed: its last thread to end gives its locks back."""
     with contextlib.suppress(psutil.NoSuchProcess):
-        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+        while process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1:
             time.sleep(0.02)
 
 
