@@ -23,7 +23,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize
+from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Circle
@@ -138,7 +138,8 @@ def qualitative(predictions: Sequence[Path], paths: Sequence[Path], x: float, do
         figure, axes = square_panels(len(counts), len(columns), size)
         for row, K in zip(axes, counts, strict=True):
             in_row = [panels[K, *column] for column in columns]
-            shade = Normalize(0, max(one.masses.max().item() for one in in_row))
+            # Even in the root: a bin of the histogram has ten times the score of most atoms.
+            shade = PowerNorm(0.5, 0, max(one.masses.max().item() for one in in_row))
             for axis, (_, model), prediction in zip(row, columns, in_row, strict=True):
                 frame(axis, prediction, domain)
                 MODELS[model][1](axis, prediction, domain, shade)
