@@ -20,6 +20,7 @@ from vwta.data.synthetic import (
     problem,
 )
 from vwta.seeds import generator
+from vwta.studies.synthetic.law import law_of_split
 
 ROOT = Path(__file__).resolve().parents[1]
 CONSTANTS = yaml.safe_load((ROOT / "config/config.yaml").read_text())["synthetic"]["constants"]
@@ -168,6 +169,19 @@ def test_frozen_moons_are_a_cloud_with_its_own_extremes() -> None:
     z = torch.rand(20, 2, generator=source, dtype=torch.float64) * 2 - 1
     assert torch.equal(cloud.log_density(x, z), fixed.log_density(x, z))
     assert problem("changing_damier").frozen(10, source) == problem("changing_damier")
+
+
+def test_clouds_of_validation_and_test_have_one_size() -> None:
+    """A small one, of as many points as are evaluated, would be stretched more than in training."""
+    name, rows = "rotating_moons", {"train": 3000, "validation": 2000, "test": 10}
+    points = {}
+    for split in rows:
+        law = law_of_split(name, split, CONSTANTS[name], True, rows, 0)
+        assert isinstance(law, MoonCloud)
+        points[split] = law.points
+    assert [len(cloud) for cloud in points.values()] == [3000, 2000, 2000]
+    assert not torch.equal(points["validation"], points["test"])
+    assert law_of_split(name, "test", CONSTANTS[name], False, rows, 0) == LAWS[name]
 
 
 def test_a_cloud_is_made_for_each_input() -> None:

@@ -29,13 +29,13 @@ def generate(
     """Draws the sets of a problem, one y for each x.
 
     The file holds `x_{split}` with shape `(n, 1)` and `y_{split}` with shape `(n, 2)`. A split's
-    rows do not depend on the sizes of the others.
+    rows do not depend on the sizes of the others, unless there are clouds.
 
     Arguments:
         dataset: name of the problem.
         constants: the problem's constants.
-        clouds: whether each split is drawn from the law frozen to as many points as it has rows,
-            see :meth:`vwta.data.synthetic.Problem.frozen`.
+        clouds: whether each split is drawn from a law that is frozen to points, see
+            :func:`vwta.studies.synthetic.law.law_of_split`.
         rows: number of rows of each split.
         seed: seed of the sets.
         path: file to write.

@@ -25,9 +25,11 @@ def law_of_split(
         dataset: name of the problem.
         split: name of the split.
         constants: the problem's constants.
-        clouds: whether the law is frozen to as many points as the split has rows.
+        clouds: whether the law is frozen to points: as many as there are rows for training, and for
+            validation and test as there are for validation, whatever part of a test is evaluated.
         rows: number of rows of each split.
         seed: seed of the sets.
     """
     law = problem(dataset, **constants)
-    return law.frozen(rows[split], generator(seed, dataset, split, "cloud")) if clouds else law
+    size = rows["train" if split == "train" else "validation"]
+    return law.frozen(size, generator(seed, dataset, split, "cloud")) if clouds else law
