@@ -205,6 +205,58 @@ def test_unbounded_cells_in_the_plane_in_closed_form() -> None:
         assert d.log_cell_mass.exp().tolist() == pytest.approx([half_plane / 2] * 2, rel=1e-9)
 
 
+@pytest.mark.parametrize("size", [2.0**-40, 2.0**-30, 1.0, 2.0**20])
+@pytest.mark.parametrize("offset", [0.0, 2.0**22])
+@pytest.mark.parametrize("side", [math.inf, 2.0**50, 100.0])
+def test_cells_of_a_grid_in_closed_form_wherever_the_sides(
+    size: float, offset: float, side: float
+) -> None:
+    """Products of intervals; another row of the batch, however large, does not matter."""
+    where = torch.tensor([-1.0, 0.0, 1.5], dtype=torch.float64)
+    ends = torch.tensor([-math.inf, -0.5, 0.75, math.inf], dtype=torch.float64)
+    points = size * (torch.cartesian_prod(where, where) + offset)
+    batch = torch.stack([points, 1e12 * (points + 1)])
+    box = Box(size * (offset - side), math.inf)
+    if side < math.inf:
+        batch, box = points[None], Box(size * (offset - side), size * (offset + side))
+    for h in (0.1, 0.5, 3.0):
+        lower, upper = ((x - where) / h / math.sqrt(2) for x in (ends[:-1], ends[1:]))
+        line = (torch.erf(upper) - torch.erf(lower)) / 2
+        d = VoronoiMixture(batch, torch.full((9,), 1 / 9), Gaussian(h * size), box)
+        exact = torch.outer(line, line).flatten().log()
+        torch.testing.assert_close(d.log_cell_mass[0], exact, atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e8])
+def test_slabs_askew_in_closed_form(size: float) -> None:
+    """All borders are parallel, and as good as the same from very far away."""
+    where = torch.tensor([0.0, 0.3, 1.0, 1.1], dtype=torch.float64)
+    border = torch.tensor([-math.inf, 0.15, 0.65, 1.05, math.inf], dtype=torch.float64)
+    lower, upper = ((x - where) / 0.4 / math.sqrt(2) for x in (border[:-1], border[1:]))
+    for turn in torch.arange(0.1, 6.2, 0.3, dtype=torch.float64):
+        points = size * where[:, None] * torch.stack([turn.cos(), turn.sin()])
+        d = VoronoiMixture(
+            points, torch.full((4,), 0.25), Gaussian(0.4 * size), Box(-math.inf, math.inf)
+        )
+        exact = ((torch.erf(upper) - torch.erf(lower)) / 2).log()
+        torch.testing.assert_close(d.log_cell_mass, exact, atol=1e-10, rtol=0)
+
+
+def test_kernels_much_wider_than_the_atoms_apart() -> None:
+    """Two atoms have a half plane each, one has the plane, at every bandwidth."""
+    points = torch.tensor([[0.0, 0.0], [3e-9, 4e-9]], dtype=torch.float64)
+    for h in (1e-9, 1.0, 1e10):
+        half = (1 + math.erf(2.5e-9 / h / math.sqrt(2))) / 2
+        for count, mass in ((1, 1.0), (2, half)):
+            law = VoronoiMixture(
+                points[:count],
+                torch.full((count,), 1 / count),
+                Gaussian(h),
+                Box(-math.inf, math.inf),
+            )
+            assert law.log_cell_mass.exp().tolist() == pytest.approx([mass] * count, rel=1e-10)
+
+
 @pytest.mark.parametrize("h", [0.05, 0.3, 10.0, 1e4])
 def test_moments_in_the_plane(h: float) -> None:
     points = torch.tensor(PLANE["nine"])

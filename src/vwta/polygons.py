@@ -2,8 +2,11 @@
 
 A cell is found by a walk around its border: from the foot on the nearest line, follow each line to
 the first other line that it meets. With `slack` the distance to a line (its sine on the sphere)
-and `rate` the speed of approach, that line has the largest `rate / slack`, in the plane as on the
-sphere. Everything is relative to the atom and in float64, so that cells of any size come out right.
+and `rate` the speed of approach, that line has the largest `rate / slack` on the sphere. In the
+plane it has, seen from the foot on the line that is followed, the least `slack / rate` of those
+that come nearer: which line that is depends on no corner before, so that rounding in those far away
+is not carried back. Everything is relative to the atom and in float64, so that cells of any size
+come out right.
 
 Each edge is written as its line's distance `a` from the atom and the interval `[s1, s2]` that it
 covers on the line, from the foot of the perpendicular: lengths in the plane, angles on the sphere.
@@ -22,7 +25,7 @@ from torch import Tensor
 from .spaces import Box, Space, Sphere, unit
 
 PARALLEL = 1e-14  # rates (and slacks, on the sphere) below this are rounding
-FAR = 1e6  # stands for an infinite side: beyond all mass for h up to 1e5 times the points' extent
+FAR = 1e15  # distance of an infinite side from every atom: beyond all mass for h up to 1e14
 ROWS = 2048  # cells walked at once: their lines fit into the cache
 
 
@@ -124,13 +127,9 @@ def _walk_chunk(
     turned = torch.zeros_like(position[:, 0])
     steps: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []  # cell, line, start, end
     while len(cell):
-        heading = lines.heading(position, line)
-        hit, t, found = lines.first_hit(position, heading, line)
-        t = torch.where(found, t, torch.full_like(t, math.pi))  # one line alone: a full circle
         s1 = lines.along(position, line)
-        s2 = s1 + t
+        hit, s2, position, found = lines.next_corner(position, line, s1)
         turned = turned + angle(lines.distance(line), s1, s2, space.curved)
-        position = lines.move(position, heading, t)
         closed = found & (hit == first)
         corner[cell[closed]] = lines.along(position, hit)[closed]
         over = found & ~closed & (turned > 2 * math.pi - 1e-9)  # on a twin of the first line
@@ -197,7 +196,7 @@ class _Lines:
         if space.curved:
             middle = points[row] + z[:, None]
             normal = list(_through(torch.stack(normal, -1), middle).unbind(-1))
-        near = torch.cat([distance / 2, _finite(to_side, points)], 1)
+        near = torch.cat([distance / 2, _finite(to_side)], 1)
         empty = same.to(torch.uint8).argmax(1) != atom
         return cls(normal, near, z, space.curved), same.sum(1) > 1, empty
 
@@ -209,44 +208,79 @@ class _Lines:
         normal = [n.index_select(0, index) for n in self.normal]
         return _Lines(normal, self.near.index_select(0, index), self.atom[index], self.curved)
 
-    def first_hit(
+    def next_corner(
+        self, position: Tensor, line: Tensor, s1: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Which line a walk along `line` meets first, at what coordinate and position, if any.
+
+        The walk has come to the coordinate `s1` of the line. A line that meets no other, on the
+        sphere, is followed for half a turn.
+        """
+        normal = self._normal(line)
+        heading = _turn(position, normal, self.curved)
+        if not self.curved:
+            foot = self.distance(line)[:, None] * normal
+            hit, s2 = self._first_hit_plane(foot, heading, line)
+            s2 = torch.maximum(s2, s1)  # whatever the rounding
+            return hit, s2, torch.addcmul(foot, s2[:, None], heading), torch.ones_like(hit).bool()
+        hit, t, found = self._first_hit_sphere(position, heading, line)
+        t = torch.where(found, t, torch.full_like(t, math.pi))
+        position = unit(t.cos()[:, None] * position + t.sin()[:, None] * heading)
+        return hit, s1 + t, position, found
+
+    def _first_hit_plane(
+        self, foot: Tensor, heading: Tensor, current: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Which line ends the edge on the line `current`, and the edge's coordinate there."""
+        rate, slack = self._approach(foot, heading)
+        ahead = slack.add_(self.near).div_(rate).masked_fill_(rate <= PARALLEL, math.inf)
+        s2, hit = ahead.min(1)
+        far = torch.nonzero(self.distance(current) >= FAR)[:, 0]
+        if len(far):
+            hit[far] = self.keep(far)._nearest_parallel(hit[far], ahead[far])
+            s2 = ahead.gather(1, hit[:, None])[:, 0]
+        return hit, s2
+
+    def _first_hit_sphere(
         self, position: Tensor, heading: Tensor, current: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Which line a walk meets first, after what distance or angle, and whether it meets any."""
+        """Which line a walk meets first, after what angle, and whether it meets any."""
+        rate, slack = self._approach(position, heading)
+        slack.clamp_min_(0)
+        # A rate of 0 means a quarter turn, unless the lines coincide.
+        coincide = (rate.abs() <= PARALLEL) & (slack <= PARALLEL)
+        key = (rate / slack.clamp_min(1e-300)).masked_fill_(coincide, -math.inf)
+        key.scatter_(1, current[:, None], -math.inf)
+        best, line = key.max(1)
+        rate, slack = (x.gather(1, line[:, None])[:, 0] for x in (rate, slack))
+        return line, torch.atan2(slack.abs(), rate), best > -math.inf  # abs: no -0
+
+    def _approach(self, position: Tensor, heading: Tensor) -> tuple[Tensor, Tensor]:
+        """Products of all normals with a heading and with minus a position, `(C, M)` each."""
         rate = self.normal[0] * heading[:, :1]
         slack = self.normal[0] * -position[:, :1]
         for n, to, at in zip(self.normal[1:], heading.T[1:], position.T[1:], strict=True):
             rate.addcmul_(n, to[:, None])
             slack.addcmul_(n, at[:, None], value=-1)
-        if self.curved:  # a rate of 0 means a quarter turn, unless the lines coincide
-            slack.clamp_min_(0)
-            coincide = (rate.abs() <= PARALLEL) & (slack <= PARALLEL)
-            key = (rate / slack.clamp_min(1e-300)).masked_fill_(coincide, -math.inf)
-            key.scatter_(1, current[:, None], -math.inf)
-        else:  # lines that are parallel, or left behind, get negative keys
-            slack.add_(self.near).clamp_min_(1e-300)
-            key = (rate - PARALLEL).div_(slack)
-        best, line = key.max(1)
-        rate, slack = (x.gather(1, line[:, None])[:, 0] for x in (rate, slack))
-        t = torch.atan2(slack.abs(), rate) if self.curved else slack / rate  # abs: no -0
-        return line, t, best > -math.inf
+        return rate, slack
 
-    def move(self, position: Tensor, heading: Tensor, t: Tensor) -> Tensor:
-        """Walk straight on for a distance (angle) `t`."""
-        if not self.curved:
-            return torch.addcmul(position, t[:, None], heading)
-        return unit(t.cos()[:, None] * position + t.sin()[:, None] * heading)
+    def _nearest_parallel(self, line: Tensor, ahead: Tensor) -> Tensor:
+        """The nearest to the atom of the lines that are parallel to `line` and lie ahead too.
 
-    def heading(self, position: Tensor, line: Tensor) -> Tensor:
-        """Direction of the walk along a line, counter-clockwise around the atom."""
-        return _turn(position, self._normal(line), self.curved)
+        Seen from very far away, rounding hides which of them comes first.
+        """
+        normal = self._normal(line)
+        across, against = self._approach(normal, _turn(normal, normal, False))
+        other = (across.abs_() > PARALLEL) | (against >= 0) | ahead.isinf()
+        return self.near.masked_fill(other, math.inf).argmin(1)
 
     def along(self, position: Tensor, line: Tensor) -> Tensor:
         """Coordinate of a position on a line, from the foot of the perpendicular."""
+        if not self.curved:
+            return (position * _turn(position, self._normal(line), False)).sum(-1)
         foot = self.foot(line)
-        tangent = _turn(foot, self._normal(line), self.curved)
-        s = (position * tangent).sum(-1)
-        return torch.atan2(s, (position * foot).sum(-1)) if self.curved else s
+        tangent = _turn(foot, self._normal(line), True)
+        return torch.atan2((position * tangent).sum(-1), (position * foot).sum(-1))
 
     def foot(self, line: Tensor) -> Tensor:
         """Foot of the perpendicular from the atom to a line."""
@@ -292,7 +326,7 @@ def _gather(
     if len(normals):
         side = (line - count).clamp_min(0)
         normal = torch.where(is_side[:, None], normals[side], normal)
-        a = torch.where(is_side, _finite(to_side, points).gather(1, side[:, None])[:, 0], a)
+        a = torch.where(is_side, _finite(to_side).gather(1, side[:, None])[:, 0], a)
     foot = _foot(z, normal, a, space.curved)
     if space.curved:  # keep the middle of the arc within half a turn of the foot
         shift = 2 * math.pi * torch.round((s1 + s2) / (4 * math.pi))
@@ -307,11 +341,9 @@ def _through(normal: Tensor, middle: Tensor) -> Tensor:
     return normal - (normal * middle).sum(-1, keepdim=True) / size * middle
 
 
-def _finite(to_side: Tensor, points: Tensor) -> Tensor:
+def _finite(to_side: Tensor) -> Tensor:
     """Distances to sides, with infinite ones put far away."""
-    if not to_side.isinf().any():
-        return to_side
-    return torch.where(to_side.isinf(), FAR * points.abs().amax().clamp_min(1.0), to_side)
+    return to_side.masked_fill(to_side.isinf(), FAR)
 
 
 def _foot(z: Tensor, normal: Tensor, a: Tensor, curved: bool) -> Tensor:
