@@ -1,6 +1,7 @@
 import math
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
@@ -241,6 +242,66 @@ def test_mean_and_variance_are_those_of_the_samples(name: str) -> None:
         y = d.sample((20000,))
         assert ((y.mean(0) - d.mean) / (d.variance / 20000).sqrt()).abs().max() < 4.5
         torch.testing.assert_close(y.var(0), d.variance, rtol=0.06, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, DOUBLE])
+@pytest.mark.parametrize(
+    ("point", "h", "side"), [([0.9, 0.7], 1e-4, 1.0), ([900.0], 0.01, 1e3), ([9e4], 1e-4, 1e5)]
+)
+def test_narrow_kernels_far_from_0_keep_their_variance(
+    point: list[float], h: float, side: float, dtype: torch.dtype
+) -> None:
+    points, masses = torch.tensor([point], dtype=dtype), torch.ones(1, dtype=dtype)
+    cut = VoronoiMixture(points, masses, Gaussian(h), Box(-side, side))
+    for law in (cut, KernelMixture(points, masses, Gaussian(h))):
+        assert law.variance.tolist() == pytest.approx([h**2] * len(point), rel=1e-6)
+
+
+def test_masses_that_sum_to_one_within_rounding_keep_the_variance() -> None:
+    points, masses = torch.full((10, 1), 1e4, dtype=DOUBLE), torch.full((10,), 0.1)
+    cut = VoronoiMixture(points, masses, Gaussian(1e-5), Box(0.0, 2e4))
+    for law in (cut, KernelMixture(points, masses, Gaussian(1e-5))):
+        assert law.mean.item() == pytest.approx(1e4, rel=1e-7)
+        assert law.variance.item() == pytest.approx(1e-10, rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, DOUBLE])
+@pytest.mark.parametrize("h", [1e-5, 1e-3, 0.1, 1.0, 30.0])
+def test_variance_of_one_atom_on_the_sphere_by_integration(h: float, dtype: torch.dtype) -> None:
+    """Around the pole, over its height `1 - w` and the turn; then for narrow kernels anywhere."""
+    x, weight = np.polynomial.legendre.leggauss(200)
+    w = (x + 1) / 2 * min(2.0, 40 * h**2)
+    density = weight * np.exp(-w / h**2)
+    spread, square = (np.sum(density * w**p) / np.sum(density) for p in (1, 2))
+    pole, one = torch.tensor([[0.0, 0.0, 1.0]], dtype=dtype), torch.ones(1, dtype=dtype)
+    exact = [spread - square / 2] * 2 + [np.sum(density * (w - spread) ** 2) / np.sum(density)]
+    askew = Sphere().project(torch.tensor([[0.3, 0.5, 0.8]], dtype=dtype))
+    for make in (KernelMixture, lambda *atoms: VoronoiMixture(*atoms, Sphere())):
+        law = make(pole, one, VonMisesFisher(h))
+        assert law.variance.tolist() == pytest.approx(exact, rel=2e-6)
+        if h < 1e-2:
+            narrow = (h**2 * (1 - askew**2)).tolist()[0]
+            law = make(askew, one, VonMisesFisher(h))
+            assert law.variance.tolist() == pytest.approx(narrow, rel=1e-5)
+
+
+@pytest.mark.parametrize("h", [1e-5, 1e-3])
+def test_variance_of_a_narrow_kernel_in_its_cell_on_the_sphere(h: float) -> None:
+    points, _ = atoms("sphere", 7)
+    masses = torch.eye(7, dtype=DOUBLE)[0]
+    law = VoronoiMixture(points, masses, VonMisesFisher(h), Sphere())
+    exact = (h**2 * (1 - points[0] ** 2)).tolist()
+    assert law.variance.tolist() == pytest.approx(exact, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["square", "sphere"])
+def test_moments_are_exact_when_volumes_are_not(name: str) -> None:
+    points, masses = atoms(name, 2, 6)
+    for law in (Uniform(), kernel(name, 0.3)):
+        exact = VoronoiMixture(points, masses, law, SPACES[name][0])
+        rough = VoronoiMixture(points, masses, law, SPACES[name][0], Directions(40, random=True))
+        torch.testing.assert_close(rough.mean, exact.mean)
+        torch.testing.assert_close(rough.variance, exact.variance)
 
 
 def test_samples_of_the_uncut_mixtures() -> None:

@@ -61,15 +61,10 @@ class Tessellation:
 
     def log_mass(self, cell: Tensor, kernel: Kernel) -> Tensor:
         """Log of the kernel's mass in cells `(C,)`; -inf where a twin has the cell."""
-        row, atom = self.split(cell)
-        if self.directions is not None:
-            mass = self._rays_of(cell).log_mass(self.points, kernel)
-            return torch.where(self.is_empty(cell), torch.full_like(mass, -math.inf), mass)
-        assert self._polygons is not None
-        edges, empty = self._polygons.select(cell)
-        whole = math.log(4 * math.pi) if isinstance(kernel, Uniform) else 0.0
-        without_edges = self.points.new_full(cell.shape, whole).masked_fill_(empty, -math.inf)
-        return cell_mass(self.points, kernel, edges, row, atom, without_edges)
+        if self.directions is None:
+            return self._polygon_mass(cell, kernel)
+        mass = self._rays_of(cell).log_mass(self.points, kernel)
+        return torch.where(self.is_empty(cell), torch.full_like(mass, -math.inf), mass)
 
     def log_mass_error(self, cell: Tensor, kernel: Kernel) -> Tensor:
         """Standard error of :meth:`log_mass`, `(C,)`; 0 where it is exact."""
@@ -94,27 +89,31 @@ class Tessellation:
         return self.twins(cell).to(torch.uint8).argmax(1) != self.split(cell)[1]
 
     def moments(self, cell: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
-        """Means over cells `(C, e)` of `y` and of its squares, under the cut kernel."""
+        """Means over cells `(C, e)` of `y - z` and of its squares, under the cut kernel.
+
+        In the plane and on the sphere they are exact, whether volumes are or not.
+        """
         row, atom = self.split(cell)
         z = self._fixed[row, atom]
-        mass = self.log_mass(cell, kernel).detach().exp()[:, None]
         if self._polygons is None:
+            mass = self.log_mass(cell, kernel).detach().exp()[:, None]
             first, second = self._rays_of(cell).moments(self._fixed, kernel)
-        else:
-            edges, _ = self._polygons.select(cell)
-            first, second = torch.zeros_like(z), torch.zeros_like(z)
-            for start in range(0, len(edges.cell), MOMENTS):
-                part = edges[slice(start, start + MOMENTS)]
-                at = kernel.at(kernel.h[part.cell])
-                both = sector_moments(part, at, self.space.curved, z[part.cell])
-                for total, x in zip((first, second), both, strict=True):
-                    total.index_add_(0, part.cell, x)
-            if self.space.curved:
-                alone = _without_edges(edges, len(cell))
-                for total, x in zip((first, second), sphere_moments(kernel, z), strict=True):
-                    total[alone] = x[alone]
+            return first / mass, second / mass
+        mass = self._polygon_mass(cell, kernel).detach().exp()[:, None]
+        edges, _ = self._polygons.select(cell)
+        first, second = torch.zeros_like(z), torch.zeros_like(z)
+        for start in range(0, len(edges.cell), MOMENTS):
+            part = edges[slice(start, start + MOMENTS)]
+            at = kernel.at(kernel.h[part.cell])
+            both = sector_moments(part, at, self.space.curved, z[part.cell])
+            for total, x in zip((first, second), both, strict=True):
+                total.index_add_(0, part.cell, x)
         first, second = first / mass, second / mass
-        return (first, second) if self.space.curved else (z + first, second + 2 * z * first + z**2)
+        if not self.space.curved:
+            return first, second
+        alone = (torch.bincount(edges.cell, minlength=len(cell)) == 0)[:, None]
+        whole = sphere_moments(kernel, z)
+        return torch.where(alone, whole[0], first), torch.where(alone, whole[1], second)
 
     def sample(
         self,
@@ -136,6 +135,14 @@ class Tessellation:
             each = kernel.at(kernel.h[which])
             y = sample_polytopes(self._fixed, row, atom, each, self.space, generator)
         return self.space.project(y)
+
+    def _polygon_mass(self, cell: Tensor, kernel: Kernel) -> Tensor:
+        """:meth:`log_mass` from the edges, which is exact."""
+        assert self._polygons is not None
+        edges, empty = self._polygons.select(cell)
+        whole = math.log(4 * math.pi) if isinstance(kernel, Uniform) else 0.0
+        without_edges = self.points.new_full(cell.shape, whole).masked_fill_(empty, -math.inf)
+        return cell_mass(self.points, kernel, edges, *self.split(cell), without_edges)
 
     def _rays_of(self, cell: Tensor) -> Rays:
         if self._rays is None or not torch.equal(self._rays[0], cell):
@@ -221,7 +228,3 @@ def _snap(points: Tensor) -> Tensor:
     """Round unit vectors so that those that differ by rounding alone coincide."""
     snapped = torch.round(points.detach() / GRAIN) * GRAIN
     return points + (snapped - points).detach()
-
-
-def _without_edges(edges: Edges, cells: int) -> Tensor:
-    return torch.bincount(edges.cell, minlength=cells) == 0

@@ -20,6 +20,7 @@ from .atoms import Atoms, Shape, broadcast_shapes, safe_log
 from .cells import Tessellation
 from .directions import Directions
 from .kernels import Kernel, Uniform, VonMisesFisher
+from .moments import sphere_moments
 from .sectors import sample_sphere
 from .spaces import Space, Sphere
 
@@ -99,16 +100,11 @@ class KernelMixture(Atoms):
     def mean(self) -> Tensor:
         if not self.kernel.curved:
             return super().mean
-        return self._sphere_moments()[0].expand(self._extended_shape())
+        return _mean(*self._moments()).to(self.points.dtype).expand(self._extended_shape())
 
     @property
     def variance(self) -> Tensor:
-        if self.kernel.curved:
-            first, second = self._sphere_moments()
-            return (second - first**2).expand(self._extended_shape())
-        apart = self.points - super().mean[..., None, :]
-        second = apart**2 + (self.kernel.h**2)[..., None]
-        return (self.masses[..., None] * second).sum(-2).expand(self._extended_shape())
+        return _variance(*self._moments()).to(self.points.dtype).expand(self._extended_shape())
 
     def expand(self, batch_shape: Shape, _instance: Any = None) -> KernelMixture:
         new: KernelMixture = _instance or object.__new__(KernelMixture)
@@ -141,16 +137,13 @@ class KernelMixture(Atoms):
             at = self.kernel.at(h.expand(atom.shape).flatten())
             return Sphere().project(sample_sphere(at, z.reshape(-1, 3), generator)).view(z.shape)
 
-    def _sphere_moments(self) -> tuple[Tensor, Tensor]:
-        """Means of `y` and of its squares, `(*, 3)`, from those of a von Mises-Fisher law."""
-        kappa = self.kernel.h[..., None].to(_precise(self.points)) ** -2
-        mean = 1 / torch.tanh(kappa) - 1 / kappa
-        mean = torch.where(kappa < 1e-2, kappa / 3 - kappa**3 / 45, mean)
-        square = torch.where(kappa < 1e-2, 1 / 3 + 2 * kappa**2 / 45, 1 - 2 * mean / kappa)
-        z, masses = self.points, self.masses[..., None]
-        first = masses * mean * z
-        second = masses * (square * z**2 + (1 - square) * (1 - z**2) / 2)
-        return first.sum(-2).to(z.dtype), second.sum(-2).to(z.dtype)
+    def _moments(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """What :func:`_variance` takes, in float64."""
+        z, masses = (x.to(_precise(self.points)) for x in (self.points, self.masses))
+        kernel = self.kernel.at(self.kernel.h.to(z))
+        if self.kernel.curved:
+            return masses, z, *sphere_moments(kernel, z)
+        return masses, z, torch.zeros_like(z), (kernel.h**2)[..., None]
 
 
 class VoronoiMixture(Atoms):
@@ -220,12 +213,11 @@ class VoronoiMixture(Atoms):
 
     @property
     def mean(self) -> Tensor:
-        return self._moments()[0]
+        return _mean(*self._moments()).to(self.points.dtype)
 
     @property
     def variance(self) -> Tensor:
-        first, second = self._moments()
-        return (second - first**2).clamp_min(0)
+        return _variance(*self._moments()).to(self.points.dtype)
 
     def expand(self, batch_shape: Shape, _instance: Any = None) -> VoronoiMixture:
         new = self._copy(self.kernel, _instance)
@@ -329,19 +321,45 @@ class VoronoiMixture(Atoms):
         values = function(*self._cells_of(pairs))
         return values.view(*self.batch_shape, self.components).to(self.points.dtype)
 
-    def _moments(self) -> tuple[Tensor, Tensor]:
-        """Means of `y` and of its squares, `(*, e)`."""
+    def _moments(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """What :func:`_variance` takes, in float64."""
         with torch.no_grad():
             pairs = torch.arange(self._rows.numel() * self.components, device=self.points.device)
             cell, kernel = self._cells_of(pairs)
-            masses = self._log_masses(pairs, cell).exp()[:, None]
-            absent = self._cells.is_empty(cell)[:, None]  # their masses count with the first twin
-            shape = (*self.batch_shape, self.components, *self.event_shape)
+            absent = self._cells.is_empty(cell)  # their masses count with the first twin
+            masses = torch.where(absent, 0.0, self._log_masses(pairs, cell).exp())
+            shape = (*self.batch_shape, self.components)
             first, second = (
-                torch.where(absent, 0.0, masses * x).view(shape).sum(-2).to(self.points.dtype)
+                torch.where(absent[:, None], 0.0, x).view(*shape, *self.event_shape)
                 for x in self._cells.moments(cell, kernel)
             )
-            return first, second
+            return masses.view(shape), self._cells.points[self._rows], first, second
+
+
+def _mean(masses: Tensor, z: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    """Mean `(*, e)` of a mixture, see :func:`_variance`."""
+    return (_shares(masses) * (z + first)).sum(-2)
+
+
+def _variance(masses: Tensor, z: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    r"""Variance `(*, e)` of a mixture with mean :math:`m`, without cancellation.
+
+    .. math:: \sum_k \gamma_k (E_k[(y - z_k)^2] + 2 (z_k - m) E_k[y - z_k] + (z_k - m)^2)
+
+    Arguments:
+        masses: masses of the components, `(*, K)`.
+        z: their atoms, `(*, K, e)`.
+        first: their means of `y - z`, `(*, K, e)`.
+        second: their means of its squares, `(*, K, e)`.
+    """
+    apart = z - _mean(masses, z, first, second)[..., None, :]
+    square = second + 2 * apart * first + apart**2
+    return (_shares(masses) * square).sum(-2).clamp_min(0)
+
+
+def _shares(masses: Tensor) -> Tensor:
+    """Masses `(*, K, 1)` with sum 1: in float32 they have it within rounding only."""
+    return (masses / masses.sum(-1, keepdim=True))[..., None]
 
 
 def _precise(like: Tensor) -> torch.dtype:

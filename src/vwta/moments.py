@@ -1,4 +1,8 @@
-"""First and second moments of kernels cut to cells in the plane and on the sphere."""
+"""First and second moments of kernels cut to cells in the plane and on the sphere.
+
+All are about the atom, of `y - z` and its squares: those about 0 would hide a narrow kernel behind
+the rounding of its place.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,11 @@ from .kernels import Kernel, Uniform, phi
 from .polygons import Edges, angle
 from .sectors import REACH, beyond, core, direction, nodes, spread, towards
 
+RING = 30.0  # exp(-RING) is 1e-13: what moments have left beyond the outermost node along a ray
+
 
 def sector_moments(edges: Edges, kernel: Kernel, curved: bool, z: Tensor) -> tuple[Tensor, Tensor]:
-    """Integrals over every sector of `y - z` (`y` on the sphere) and of its squares, `(E, e)` each.
+    """Integrals over every sector of `y - z` and of its squares, `(E, e)` each.
 
     As for the mass: nodes along the edge where the kernel is felt, then directions in which all of
     the kernel is within reach; on the sphere, less what lies behind edges more than a quarter turn
@@ -41,12 +47,19 @@ def sector_moments(edges: Edges, kernel: Kernel, curved: bool, z: Tensor) -> tup
 
 
 def sphere_moments(kernel: Kernel, z: Tensor) -> tuple[Tensor, Tensor]:
-    """Moments of `y` and its squares over the whole sphere, for a kernel at `z` `(C, 3)`."""
-    h = kernel.h.to(z).expand(len(z))[:, None]
-    zero = torch.zeros_like(z[:, :1])
-    _, cos, _, cos2, _ = _ring(kernel.at(h), zero, zero + math.pi)
-    one = 4 * math.pi if isinstance(kernel, Uniform) else 1.0
-    return cos * z, cos2 * z**2 + (one - cos2) * (1 - z**2) / 2
+    r"""Means over the whole sphere of `y - z` and its squares, for a kernel at `z` `(*, 3)`.
+
+    They follow from those of the spread, :math:`E[w] = 1 / \kappa - 2 / (e^{2 \kappa} - 1)` and
+    :math:`E[w^2] = 2 E[w] / \kappa - 4 / (e^{2 \kappa} - 1)`.
+    """
+    kappa = kernel.h.to(z)[..., None] ** -2  # 0 for Uniform
+    wide = kappa < 1e-2
+    large = torch.where(wide, torch.ones_like(kappa), kappa)
+    tail = 2 / torch.expm1(2 * large)
+    first = torch.where(wide, 1 - kappa / 3 + kappa**3 / 45, 1 / large - tail)
+    series = 4 / 3 - 2 * kappa / 3 + 2 * kappa**2 / 45 + 2 * kappa**3 / 45 - 4 * kappa**4 / 945
+    second = torch.where(wide, series, 2 * (1 / large - tail) / large - 2 * tail)
+    return -first * z, second * z**2 + (2 * first - second) * (1 - z**2) / 2
 
 
 def _whole_rays(
@@ -92,21 +105,20 @@ def _moments(
     if not curved:
         first = (ray * (weight * kernel.radial_moment(outer, 2, 1))[..., None]).sum(1)
         return first, (ray**2 * (weight * kernel.radial_moment(outer, 2, 2))[..., None]).sum(1)
-    mass, cos, sin, cos2, both = ((x * weight)[..., None] for x in _ring(kernel, inner, outer))
+    w, sin, w2, both, sin2 = ((x * weight)[..., None] for x in _ring(kernel, inner, outer))
     z = z[:, None]
-    first = (cos * z + sin * ray).sum(1)
-    return first, (cos2 * z**2 + 2 * both * z * ray + (mass - cos2) * ray**2).sum(1)
+    first = (sin * ray - w * z).sum(1)
+    return first, (w2 * z**2 - 2 * both * z * ray + sin2 * ray**2).sum(1)
 
 
 def _ring(kernel: Kernel, inner: Tensor, outer: Tensor) -> tuple[Tensor, ...]:
-    r"""Kernel-weighted integrals over angles of :math:`1, \cos, \sin, \cos^2, \sin \cos`."""
+    r"""Kernel-weighted integrals over angles of :math:`w, \sin, w^2, w \sin, \sin^2`."""
     kappa = kernel.h.expand(inner.shape) ** -2
-    clip = 2 * torch.asin((REACH / 2 / kappa).sqrt().clamp_max(1.0))
+    clip = 2 * torch.asin((RING / 2 / kappa).sqrt().clamp_max(1.0))
     t, weight = nodes(inner.flatten(), torch.minimum(outer, inner + clip).flatten())
     kappa = kappa.flatten()[:, None]
-    density = weight * torch.exp(-2 * kappa * torch.sin(t / 2) ** 2) * t.sin()
+    w, sin = 2 * torch.sin(t / 2) ** 2, t.sin()
     scale = 2 * math.pi if isinstance(kernel, Uniform) else 1 / (2 * phi(2 * kappa))
-    density = density * scale
-    cos, sin = t.cos(), t.sin()
-    parts = (density, density * cos, density * sin, density * cos**2, density * sin * cos)
-    return tuple(part.sum(-1).view(inner.shape) for part in parts)
+    density = weight * torch.exp(-kappa * w) * sin * scale
+    parts = (w, sin, w**2, w * sin, sin**2)
+    return tuple((density * part).sum(-1).view(inner.shape) for part in parts)
