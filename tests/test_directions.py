@@ -73,6 +73,44 @@ def test_moments_of_one_atom_are_those_of_truncated_normals() -> None:
         assert cube.variance[axis].item() == pytest.approx(line.variance.item(), abs=2e-3)
 
 
+@pytest.mark.parametrize("d", [3, 5])
+@pytest.mark.parametrize("gap", [0.0, 1e-9, 1e-4, 0.01, 0.04])
+def test_gradient_of_an_atom_at_a_side_in_closed_form(d: int, gap: float) -> None:
+    z = torch.full((1, d), 0.04, dtype=DOUBLE)
+    z[0, 0] = 0.1 - gap
+    z.requires_grad_()
+    ends = torch.erf((0.1 - z) / 0.05 / 2**0.5) + torch.erf(z / 0.05 / 2**0.5)
+    (exact,) = torch.autograd.grad((ends / 2).log().sum(), z)
+    estimate = VoronoiMixture(z, even(1), Gaussian(0.05), Box(0.0, 0.1))
+    (gradient,) = torch.autograd.grad(estimate.log_cell_mass.sum(), z)
+    torch.testing.assert_close(gradient, exact, atol=0.5, rtol=0)
+
+
+@pytest.mark.parametrize("h", [0.3, 3.0, None])
+def test_gradient_of_two_slabs_of_a_cube_in_closed_form(h: float | None) -> None:
+    """Atoms apart along the first axis; one of them lies on a side."""
+    where = torch.tensor([-0.2, 1.0], dtype=DOUBLE, requires_grad=True)
+    rest = torch.tensor([[0.1, 0.3], [0.1, 0.3]], dtype=DOUBLE)
+    kernel = Uniform() if h is None else Gaussian(h)
+    middle = where.mean()
+    for i, (low, high) in enumerate(((-1.0, middle), (middle, 1.0))):
+        line = VoronoiMixture(
+            torch.cat([where[:, None], rest], 1), even(2), kernel, Box(-1.0, 1.0), Directions(2**14)
+        )
+        (gradient,) = torch.autograd.grad(line.log_cell_mass[i], where)
+        ends = high - where[i], where[i] - low
+        mass = sum(ends) if h is None else sum(torch.erf(end / h / 2**0.5) for end in ends)
+        (exact,) = torch.autograd.grad(torch.log(mass), where, retain_graph=True)
+        torch.testing.assert_close(gradient, exact, atol=0.03, rtol=0)
+
+
+def test_narrow_kernels_in_space_feel_no_border() -> None:
+    z = cloud(3, 1).mul_(0.5).requires_grad_()
+    law = VoronoiMixture(z, even(1), Gaussian(1e-3), Box(-1.0, 1.0))
+    (gradient,) = torch.autograd.grad(law.log_cell_mass.sum(), z)
+    assert gradient.abs().max() < 1e-9
+
+
 def test_unbounded_cells_in_space() -> None:
     points = torch.zeros(2, 4, dtype=DOUBLE)
     points[1, 0] = 0.5

@@ -498,6 +498,8 @@ def test_gradients_by_finite_differences(name: str, h: float, count: int) -> Non
 
     inputs = points, masses.log(), torch.tensor(h, dtype=DOUBLE)
     inputs = tuple(x.clone().requires_grad_() for x in inputs)
+    if name == "cube":  # the gradient by points estimates that of the exact masses
+        inputs[0].requires_grad_(False)
     # noise of the differences: slopes are up to 1e4 at .01, masses good to 1e-10 in the open plane
     noise = 1e-3 if h < 0.1 or name == "open plane" else 1e-6
     assert torch.autograd.gradcheck(evaluate, inputs, eps=1e-6, atol=noise, rtol=1e-4)

@@ -4,6 +4,11 @@ An isotropic kernel's mass in a cell is a mean over directions, :math:`V = E_s[F
 where `reach` is how far the cell goes along :math:`s`. In one dimension there are two directions
 and the mean is exact; in three and more it is taken over quasi-random directions. The lines that
 end each ray do not depend on `h`: they are found once.
+
+As an atom moves, its kernel goes with it and so do the borders to its neighbours. In a cell that
+stays, :math:`\partial V / \partial z = \int (y - z) K_h dy / h^2`, a mean over directions that
+holds for atoms on a side too. The reach has a gradient by the movement of borders alone: by that of its
+start, rays along a side that is near would count beyond measure, and those into it not at all.
 """
 
 from __future__ import annotations
@@ -58,6 +63,7 @@ class Rays:
     ) -> None:
         self.space, self.dim = space, space.dim(points.shape[-1])
         self.row, self.atom = row, atom
+        self._pinned = self.dim > 1 and not space.curved  # the start of rays has no gradient
         self.aim = _aim(how, self.dim, len(row), points)  # (1 or C, S, e)
         with torch.no_grad():
             size = points.shape[1] * points.shape[2]
@@ -66,7 +72,12 @@ class Rays:
     def log_mass(self, points: Tensor, kernel: Kernel) -> Tensor:
         """Log of the mean of `F_h(reach)`, `(C,)`; differentiable in `points` and `kernel.h`."""
         parts = (self._masses(points, kernel, part) for part in self._parts(points.shape[2]))
-        return torch.cat([_log_mean(masses, self.dim) for masses in parts])
+        log_mass = torch.cat([_log_mean(masses, self.dim) for masses in parts])
+        if not self._pinned or not (points.requires_grad and torch.is_grad_enabled()):
+            return log_mass
+        z = points[self.row, self.atom]
+        pull = self._pull(points.detach(), kernel.at(kernel.h.detach()), log_mass.detach())
+        return log_mass + (pull * (z - z.detach())).sum(-1)
 
     def error(self, points: Tensor, kernel: Kernel) -> Tensor:
         """Standard error of the log-mass, `(C,)`: 0 in one dimension, where it is exact."""
@@ -82,13 +93,7 @@ class Rays:
 
     def moments(self, points: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
         """Integrals over the cells of `y - z` and its squares, `(C, d)` each."""
-        sums = []
-        for part in self._parts(points.shape[2]):
-            reach, ray = self._reach(points, part), self._rays(points, part)
-            at = kernel.at(kernel.h[part, None])
-            first, second = (at.radial_moment(reach, self.dim, p)[..., None] for p in (1, 2))
-            sums.append(((ray * first).mean(1), (ray**2 * second).mean(1)))
-        first, second = (torch.cat(x) for x in zip(*sums, strict=True))
+        first, second = (self._moment(points, kernel, p) for p in (1, 2))
         return first, second
 
     def sample_line(
@@ -102,6 +107,22 @@ class Rays:
         w = kernel.at(kernel.h[which]).spread_at(v, reach[which, left] ** 2 / 2, 1)
         step = torch.where(left == 1, -1, 1) * (2 * w).sqrt()
         return points[self.row, self.atom][which] + step[:, None]
+
+    def _moment(self, points: Tensor, kernel: Kernel, p: int) -> Tensor:
+        """Integrals over the cells of the power `p` of `y - z`, `(C, d)`."""
+        means = []
+        for part in self._parts(points.shape[2]):
+            at, ray = kernel.at(kernel.h[part, None]), self._rays(points, part) ** p
+            if p == 1:
+                ray = ray - ray.mean(1, keepdim=True)  # 0 for all directions there are
+            radial = at.radial_moment(self._reach(points, part), self.dim, p)
+            means.append((ray * radial[..., None]).mean(1))
+        return torch.cat(means)
+
+    def _pull(self, points: Tensor, kernel: Kernel, log_mass: Tensor) -> Tensor:
+        """Gradient of the log-mass by an atom whose cell stays, `(C, d)`."""
+        mass = log_mass.exp().clamp_min(torch.finfo(log_mass.dtype).tiny)
+        return self._moment(points, kernel, 1) / (mass * kernel.h**2)[:, None]
 
     def _parts(self, size: int) -> list[slice]:
         """Pieces of the cells, for work with `size` numbers a ray."""
@@ -145,7 +166,7 @@ class Rays:
         return torch.where(ends, line, torch.full_like(line, -1))
 
     def _reach(self, points: Tensor, cells: slice) -> Tensor:
-        """How far the cell goes along every ray, `(C, S)`, differentiable."""
+        """How far the cell goes along every ray, `(C, S)`, differentiable as said above."""
         row, line, count = self.row[cells], self.line[cells], points.shape[1]
         z, ray = points[row, self.atom[cells]][:, None], self._rays(points, cells)
         ends = (line >= 0) & (line < count)
@@ -156,9 +177,11 @@ class Rays:
             reach = torch.atan2((apart**2).sum(-1) / 2, (neighbour * ray).sum(-1))
             return torch.where(ends, reach, torch.full_like(reach, math.pi))
         rate = torch.where(ends, rate, torch.ones_like(rate))
-        reach = torch.where(ends, (apart**2).sum(-1) / (2 * rate), torch.full_like(rate, math.inf))
+        start = z.detach() if self._pinned else z
+        middle = ((apart / 2 + (z - start)) * apart).sum(-1)
+        reach = torch.where(ends, middle / rate, torch.full_like(rate, math.inf))
         assert isinstance(self.space, Box)
-        normals, to_side = self.space.sides(z[:, 0])
+        normals, to_side = self.space.sides(start[:, 0])
         side = line - count
         at_side = side >= 0
         side = torch.where(at_side, side, 0)
