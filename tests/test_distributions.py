@@ -690,6 +690,71 @@ def test_bad_arguments_are_named(change: dict[str, Tensor], message: str) -> Non
         VoronoiMixture(**(arguments | change))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "make", [voronoi, lambda *shape: KernelMixture(*atoms(*shape), Gaussian(1))]
+)
+def test_targets_and_bandwidths_of_other_shapes_are_named(
+    make: Callable[..., DiracMixture],
+) -> None:
+    law = make("square", 3, 5)
+    with pytest.raises(
+        ValueError, match=r"y has shape \(4, 2\), but the law has batch shape \(3,\)"
+    ):
+        law.log_prob(torch.zeros(4, 2))
+    with pytest.raises(ValueError, match=r"h has shape \(4,\).* batch shape \(3,\) and K = 5"):
+        law.with_bandwidth(torch.ones(4))
+    with pytest.raises(ValueError, match=r"h has shape \(3,\).* batch shape \(2,\) and K = 1"):
+        make("square", 2, 1).with_bandwidth(torch.ones(3))
+
+
+@pytest.mark.parametrize("name", ["line", "square", "cube"])
+def test_whole_targets_are_those_of_floating_point(name: str) -> None:
+    points, masses = atoms(name, 4)
+    y = torch.tensor([-1, 0, 1, 2])[:, None].expand(-1, points.shape[-1])
+    for law in (
+        VoronoiMixture(points, masses, Gaussian(0.5), Box(-1.5, 1.5)),
+        KernelMixture(points, masses, Gaussian(0.5)),
+    ):
+        assert torch.equal(law.log_prob(y), law.log_prob(y.to(DOUBLE)))
+
+
+@pytest.mark.parametrize("h", [1e-4, 1e-2])
+def test_norms_of_unit_vectors_do_not_matter(h: float) -> None:
+    points, masses = atoms("sphere", 3)
+    y = SPACES["sphere"][0].project(points + h * torch.eye(3, dtype=DOUBLE))
+    for make in (KernelMixture, lambda *law: VoronoiMixture(*law, Sphere())):
+        exact = make(points, masses, VonMisesFisher(h)).log_prob(y)
+        for law, target in (
+            (make(points * 1.00009, masses, VonMisesFisher(h)), y),
+            (make(points, masses, VonMisesFisher(h)), y * 0.99991),
+        ):
+            torch.testing.assert_close(law.log_prob(target), exact)
+
+
+def test_atoms_outside_the_box_stand_at_its_sides_if_nothing_is_checked() -> None:
+    points, masses = torch.tensor([[1.5], [0.0]], dtype=DOUBLE), torch.full((2,), 0.5, dtype=DOUBLE)
+    laws = [
+        VoronoiMixture(at, masses, Gaussian(0.2), Box(-1.0, 1.0), validate_args=False)
+        for at in (points, points.clamp_max(1.0))
+    ]
+    y = torch.linspace(-1, 1, 9, dtype=DOUBLE)[:, None]
+    assert torch.equal(laws[0].log_prob(y), laws[1].log_prob(y))
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_gradient_of_an_atom_on_a_side_that_was_rounded(d: int) -> None:
+    """In float32 .1 is more than .1: the atom's gradient is that of one just inside."""
+    z = torch.full((1, d), 0.04)
+    z[0, 0] = 0.1
+    z.requires_grad_()
+    law = VoronoiMixture(z, torch.ones(1), Gaussian(0.05), Box(0.0, 0.1))
+    (gradient,) = torch.autograd.grad(law.log_prob(torch.full((d,), 0.05)), z)
+    slope = math.exp(-2) - 1  # of the mass, in units of its density at 0
+    mass = math.erf(2 / math.sqrt(2)) / 2
+    exact = -0.05 / 0.05**2 - slope / math.sqrt(2 * math.pi) / 0.05 / mass
+    assert gradient[0, 0].item() == pytest.approx(exact, rel=1e-4)
+
+
 def test_bad_targets_are_named() -> None:
     d = voronoi("square", 3, 5)
     with pytest.raises(ValueError, match=r"y must be finite, found nan at \[1, 0\]"):

@@ -28,6 +28,25 @@ def test_bad_boxes_are_refused(low: float, high: float) -> None:
         Box(low, high)
 
 
+def test_boxes_of_two_sizes_are_refused() -> None:
+    with pytest.raises(ValueError, match="as many axes, found 2 and 3"):
+        Box([0.0, 0.0], [1.0, 1.0, 1.0])
+
+
+def test_whole_numbers_are_compared_with_sides_that_are_none() -> None:
+    y = torch.tensor([[0], [1], [2], [3]])
+    assert Box(0.5, 2.5).contains(y).tolist() == [False, True, True, False]
+    assert Box(0.5, 2.5).project(y).flatten().tolist() == [0.5, 1.0, 2.0, 2.5]
+
+
+def test_gradients_pass_a_projection() -> None:
+    y = torch.tensor([-0.2, 0.1, 0.05], requires_grad=True)
+    projected = Box(0.0, 0.1).project(y.double())
+    assert projected.tolist() == pytest.approx([0.0, 0.1, 0.05], rel=1e-7)
+    assert projected.max() <= 0.1
+    assert torch.autograd.grad(projected.sum(), y)[0].tolist() == [1.0, 1.0, 1.0]
+
+
 def test_errors_name_the_point_and_the_space() -> None:
     with pytest.raises(ValueError, match=r"points \[2.0, 0.0\] lies outside Box"):
         Box(-1.0, 1.0).check(torch.tensor([[0.0, 0.0], [2.0, 0.0]]), "points")

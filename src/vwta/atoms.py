@@ -12,6 +12,8 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import Distribution, constraints
 
+from .spaces import Sphere
+
 Shape = Size | list[int] | tuple[int, ...]
 
 
@@ -87,7 +89,18 @@ class Atoms(Distribution):
 
     def _batch_with(self, h: Tensor) -> Size:
         """Batch shape together with that of a bandwidth."""
-        return broadcast_shapes((*self.batch_shape, self.components), h.shape)[:-1]
+        atoms = (*self.batch_shape, self.components)
+        message = (
+            f"h has shape {tuple(h.shape)}, but the law has batch shape {tuple(self.batch_shape)} "
+            f"and K = {self.components}: h is a number or broadcasts against (*, K)"
+        )
+        try:
+            shape = broadcast_shapes(atoms, h.shape)
+        except ValueError as error:
+            raise ValueError(message) from error
+        if shape[-1] != self.components:
+            raise ValueError(message)
+        return shape[:-1]
 
     def _pick(self, sample_shape: Size, generator: torch.Generator | None) -> Tensor:
         """Atoms drawn by their masses, `(sample_shape, batch_shape)`."""
@@ -113,14 +126,30 @@ class Atoms(Distribution):
             return h
         return h.expand(*atom.shape, self.components).gather(-1, atom[..., None]).squeeze(-1)
 
-    def _check_value(self, value: Tensor) -> None:
+    def _target(self, value: Tensor) -> Tensor:
+        """The target y `(*, e)`, checked and in floating point."""
         if value.dim() < 1 or value.shape[-1:] != self.event_shape:
             raise ValueError(
                 f"y has shape {tuple(value.shape)}, but its last axis must have size "
                 f"{self.event_shape[0]}"
             )
+        try:
+            broadcast_shapes(value.shape[:-1], self.batch_shape)
+        except ValueError as error:
+            raise ValueError(
+                f"y has shape {tuple(value.shape)}, but the law has batch shape "
+                f"{tuple(self.batch_shape)}: y is (*, {self.event_shape[0]}) with axes that "
+                "broadcast against the batch"
+            ) from error
         if self._validate_args:
             _check_finite(value, "y")
+        return value if value.is_floating_point() else value.to(self.points.dtype)
+
+    def _on_sphere(self, value: Tensor) -> Tensor:
+        """Targets `(*, 3)` of length 1, however they were rounded."""
+        if self._validate_args:
+            Sphere().check(value, "y")
+        return Sphere().project(value)
 
 
 def broadcast_shapes(*shapes: Shape) -> Size:

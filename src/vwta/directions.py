@@ -7,8 +7,8 @@ end each ray do not depend on `h`: they are found once.
 
 As an atom moves, its kernel goes with it and so do the borders to its neighbours. In a cell that
 stays, :math:`\partial V / \partial z = \int (y - z) K_h dy / h^2`, a mean over directions that
-holds for atoms on a side too. The reach has a gradient by the movement of borders alone: by that of its
-start, rays along a side that is near would count beyond measure, and those into it not at all.
+holds for atoms on a side too. The reach has a gradient by the movement of borders alone: by that of
+its start, rays along a side that is near would count beyond measure, and those into it not at all.
 """
 
 from __future__ import annotations

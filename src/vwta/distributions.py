@@ -91,6 +91,7 @@ class KernelMixture(Atoms):
             Sphere().dim(points.shape[-1])
             if self._validate_args:
                 Sphere().check(self.points, "points")
+            self.points = Sphere().project(self.points)
 
     @property
     def support(self) -> constraints.Constraint:
@@ -114,13 +115,14 @@ class KernelMixture(Atoms):
     def with_bandwidth(self, h: Tensor | float) -> KernelMixture:
         """The same atoms at another bandwidth, in a batch that fits both."""
         kernel = self.kernel.with_bandwidth(h)
+        batch_shape = self._batch_with(kernel.h)
         new = KernelMixture(self.points, self.masses, kernel, self._validate_args)
-        return new.expand(self._batch_with(kernel.h))
+        return new.expand(batch_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
-        if self.kernel.curved and self._validate_args:
-            Sphere().check(value, "y")
+        value = self._target(value)
+        if self.kernel.curved:
+            value = self._on_sphere(value)
         spread = ((value[..., None, :] - self.points) ** 2).sum(-1) / 2
         log_density = self.kernel.log_density(spread, self.event_shape[0])
         terms = safe_log(self.masses) + log_density
@@ -192,6 +194,7 @@ class VoronoiMixture(Atoms):
         space.dim(points.shape[-1])  # refuses points of another space
         if self._validate_args:
             space.check(self.points, "points")
+        self.points = space.project(self.points)
         flat = self.points.to(_precise(self.points)).reshape(-1, *points.shape[-2:])
         self._cells = Tessellation(space.project(flat), space, directions)
         rows = torch.arange(len(flat), device=points.device).view(points.shape[:-2])
@@ -234,15 +237,15 @@ class VoronoiMixture(Atoms):
 
     def cell_of(self, value: Tensor) -> Tensor:
         """Index of the Voronoi cell of `y` `(*, e)`: the nearest atom, the first of equals."""
-        self._check_value(value)
+        value = self._target(value)
         shape = broadcast_shapes(value.shape[:-1], self.batch_shape)
         y = value.detach().to(self._cells.points).expand(*shape, -1).reshape(-1, value.shape[-1])
         return self._cells.nearest(y, self._rows.expand(shape).flatten()).view(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._check_value(value)
-        if self.space.curved and self._validate_args:
-            self.space.check(value, "y")
+        value = self._target(value)
+        if self.space.curved:
+            value = self._on_sphere(value)
         atom = self.cell_of(value)
         pairs, which = self._distinct(atom)
         cell, kernel = self._cells_of(pairs)

@@ -73,6 +73,11 @@ class Box(Space):
         self.high = torch.as_tensor(high, dtype=torch.float64)
         if self.low.dim() > 1 or self.high.dim() > 1:
             raise ValueError("low and high of a Box are numbers or vectors (d,)")
+        if self.low.dim() == self.high.dim() == 1 and len(self.low) != len(self.high):
+            raise ValueError(
+                f"low and high of a Box need as many axes, found {len(self.low)} and "
+                f"{len(self.high)}"
+            )
         self.low, self.high = torch.broadcast_tensors(self.low, self.high)
         if not (self.low < self.high).all():  # also when one of them is nan
             raise ValueError(f"Box needs low < high on every axis, found {low} and {high}")
@@ -94,8 +99,12 @@ class Box(Space):
         return event
 
     def bounds(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        """Lowest and highest coordinates `(d,)` in the type of points `(*, d)`."""
-        low, high = self.low.to(like), self.high.to(like)
+        """Lowest and highest coordinates `(d,)` in the type of points `(*, d)`.
+
+        For points that are whole numbers they are float64.
+        """
+        dtype = like.dtype if like.is_floating_point() else torch.float64
+        low, high = (side.to(like.device, dtype) for side in (self.low, self.high))
         return low.expand(like.shape[-1]), high.expand(like.shape[-1])
 
     def check(self, points: Tensor, name: str) -> None:
@@ -113,7 +122,9 @@ class Box(Space):
         return torch.cat([eye, -eye]), torch.cat([high - z, z - low], -1)
 
     def project(self, y: Tensor) -> Tensor:
-        return torch.clamp(y, *self.bounds(y))
+        """The nearest point of the box; gradients pass, as atoms and sides may be rounded apart."""
+        nearest = torch.clamp(y.detach(), *self.bounds(y))
+        return nearest + (y - y.detach()) if y.requires_grad else nearest
 
 
 class Sphere(Space):
