@@ -6,7 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from vwta.data.synthetic import ChangingDamier, RotatingMoons, SingleGaussian
+from vwta.data.synthetic import (
+    ChangingDamier,
+    RotatingMoons,
+    SingleGaussian,
+    UniformToGaussians,
+)
 from vwta.lloyd import lloyd
 from vwta.point_density import PointDensity
 from vwta.seeds import generator
@@ -83,3 +88,21 @@ def test_atoms_that_do_not_count() -> None:
 def test_bins_must_fit() -> None:
     with pytest.raises(ValueError, match="bins = 3: must divide 8"):
         PointDensity(SingleGaussian(), X, SQUARE, 3)
+
+
+@pytest.mark.parametrize("x", [0.0, 1.0])
+def test_where_the_law_has_no_density_atoms_still_have_an_exponent(x: float) -> None:
+    """Draws of the law itself have the exponent 1; evenly spread ones, on all of the domain, 0."""
+    source = torch.Generator().manual_seed(0)
+    law, at = UniformToGaussians(), torch.full((20, 1), x, dtype=torch.float64)
+    density = PointDensity(law, at, Box(-1.0, 1.0), 8)
+    drawn = law.sample(at, 200, source).transpose(0, 1)
+    chosen = torch.ones(20, 200, dtype=torch.bool)
+    if x == 1:  # where it is uniform all positive exponents are the same
+        assert density.exponent(drawn, chosen) == pytest.approx(1, abs=0.1)
+    assert density.exponent(drawn, chosen) > 0
+    even = 2 * torch.rand(20, 200, 2, dtype=torch.float64, generator=source) - 1
+    assert density.exponent(even, chosen) == 0
+    for exponent in (-0.5, 0.0, 0.5):
+        shares = density.targets(exponent)
+        torch.testing.assert_close(shares.sum(1), torch.ones(20, dtype=torch.float64))

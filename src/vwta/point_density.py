@@ -20,6 +20,7 @@ from __future__ import annotations
 
 __all__ = ["PointDensity"]
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -32,7 +33,7 @@ from .spaces import Box
 
 TILES = 8  # along each side of the domain; jumps lie on their borders
 NODES = 12  # of Gauss-Legendre quadrature on a tile's side
-EXPONENTS = torch.linspace(-0.5, 2.5, 121, dtype=torch.float64)  # where the likeliest is sought
+EXPONENTS = torch.arange(-20, 101, dtype=torch.float64) / 40  # where the likeliest is sought
 
 
 class PointDensity:
@@ -90,7 +91,8 @@ class PointDensity:
         before, here, after = likelihood[best - 1 : best + 2].tolist()
         step = (EXPONENTS[1] - EXPONENTS[0]).item()
         curvature = before - 2 * here + after
-        shift = (before - after) / (2 * curvature) if curvature < 0 else 0.0
+        smooth = math.isfinite(curvature) and curvature < 0
+        shift = (before - after) / (2 * curvature) if smooth else 0.0
         return EXPONENTS[best].item() + step * max(-1.0, min(1.0, shift))
 
     @cached_property
@@ -104,8 +106,18 @@ class PointDensity:
         return counts.scatter_add_(1, self._bin_of(points), chosen.to(counts))
 
     def _power(self, exponent: float) -> Tensor:
-        """Share of each node in the integral of a power of the density, `(n, nodes)`."""
-        return (self._log_weight + exponent * self._log_density).softmax(1)
+        """Share of each node in the integral of a power of the density, `(n, nodes)`.
+
+        Where densities are 0 their power is as that of very small ones: 0 for positive exponents, 1
+        for 0, and beyond all others for negative ones.
+        """
+        if exponent == 0:
+            return self._log_weight.expand_as(self._log_density).softmax(1)
+        power = exponent * self._log_density
+        endless = power == math.inf
+        only = torch.where(endless, 0.0, -math.inf)
+        power = torch.where(endless.any(1, keepdim=True), only, power)
+        return (self._log_weight + power).softmax(1)
 
     def _bin_of(self, y: Tensor) -> Tensor:
         low, high = self.box.bounds(y)
