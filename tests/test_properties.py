@@ -144,3 +144,12 @@ def test_floor_of_sets_against_simulation() -> None:
         torch.manual_seed(0)
         error = (drawn.sample((20_000,)) / m - p).abs().mean(0)
     assert torch.allclose(set_floor(p, m), error, rtol=0.02)
+
+
+def test_far_from_0_the_same_atoms_win() -> None:
+    source = torch.Generator().manual_seed(0)
+    points = torch.randint(-64, 64, (3, 9, 2), generator=source) / 64
+    y = torch.randint(-64, 64, (3, 50, 2), generator=source) / 64
+    distance = torch.cdist(y.double(), points.double())
+    found = distance.gather(-1, winners(points + 1e5, y + 1e5)[..., None])[..., 0]
+    torch.testing.assert_close(found, distance.amin(-1))

@@ -159,3 +159,16 @@ def test_entropies_are_means_of_the_log_density(name: str) -> None:
     log_p = law.log_density(x, law.sample(x, 1, source)[0])
     error = log_p.std().item() / math.sqrt(len(x))
     assert entropy(law) == pytest.approx(-log_p.mean().item(), abs=4 * error)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e5])
+def test_lloyd_finds_the_same_atoms_far_from_0(offset: float) -> None:
+    y = torch.tensor([[0.0], [1.0], [5.0], [7.0]]) + offset
+    atoms, risk = lloyd(y, K=2, starts=3, steps=10, generator=torch.Generator().manual_seed(0))
+    assert sorted((atoms - offset).flatten().tolist()) == [0.5, 6.0]
+    assert risk == 0.625
+
+
+def test_lloyd_needs_a_start() -> None:
+    with pytest.raises(ValueError, match="starts = 0"):
+        lloyd(torch.rand(5, 1), K=2, starts=0, steps=5, generator=torch.Generator())

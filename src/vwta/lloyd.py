@@ -40,8 +40,13 @@ def lloyd(
     """
     if not 1 <= K <= len(y):
         raise ValueError(f"K = {K}: must be between 1 and the number {len(y)} of points")
+    if starts < 1:
+        raise ValueError(f"starts = {starts}: there must be at least one")
+    middle = y.mean(0)  # far from 0 distances would drown in rounding
+    y = y - middle
     runs = [_descend(y, _scatter(y, K, generator), steps) for _ in range(starts)]
-    return min(runs, key=lambda run: run[1])
+    atoms, risk = min(runs, key=lambda run: run[1])
+    return atoms + middle, risk
 
 
 def _scatter(y: Tensor, K: int, generator: torch.Generator) -> Tensor:

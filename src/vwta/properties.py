@@ -92,6 +92,8 @@ def winners(points: Tensor, y: Tensor) -> Tensor:
         points: atoms, with shape `(n, K, 2)`.
         y: points, with shape `(n, m, 2)`.
     """
+    middle = points.mean(1, keepdim=True)  # far from 0 distances would drown in rounding
+    points, y = points - middle, y - middle
     half = points.square().sum(-1) / 2
     rows = max(1, CHUNK // points.shape[1])
     nearest = [
