@@ -153,3 +153,19 @@ def test_laws_must_fit_together() -> None:
         Average([])
     with pytest.raises(ValueError, match="one batch and event shape"):
         Average([*laws(2), *laws(3)])
+
+
+def test_gradients_where_no_law_has_mass() -> None:
+    points = torch.tensor([[[-0.5], [0.5]]], requires_grad=True)
+    law = VoronoiMixture(points, torch.tensor([[1.0, 0.0]]), Gaussian(0.2), Box(-1.0, 1.0))
+    average = Average([law, law])
+    log_prob = average.log_prob(torch.tensor([[0.4]]))
+    assert log_prob.item() == -math.inf
+    assert not torch.autograd.grad(log_prob.sum(), points)[0].any()
+
+
+def test_the_support_of_an_average_is_that_of_any_law() -> None:
+    one, points = torch.ones(1), torch.full((1, 1), 0.5)
+    laws = [VoronoiMixture(points + i, one, Gaussian(0.2), Box(float(i), i + 1.0)) for i in (0, 2)]
+    y = torch.tensor([[-0.5], [0.5], [1.5], [2.5]])
+    assert Average(laws).support.check(y).tolist() == [False, True, False, True]

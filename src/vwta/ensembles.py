@@ -47,6 +47,11 @@ class Average(Distribution):
         return f"Average({', '.join(map(repr, self.laws))})"
 
     @property
+    def support(self) -> constraints.Constraint:
+        supports = (law.support for law in self.laws)
+        return _Union([support for support in supports if support is not None])
+
+    @property
     def mean(self) -> Tensor:
         return torch.stack([law.mean for law in self.laws]).mean(0)
 
@@ -69,7 +74,9 @@ class Average(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         terms = torch.stack([law.log_prob(value) for law in self.laws])
-        return torch.logsumexp(terms, 0) - math.log(len(self.laws))
+        nowhere = (terms == -math.inf).all(0)  # logsumexp has no gradient there
+        log_prob = torch.logsumexp(terms.masked_fill(nowhere, 0.0), 0) - math.log(len(self.laws))
+        return log_prob.masked_fill(nowhere, -math.inf)
 
     def sample(self, sample_shape: Shape = (), generator: torch.Generator | None = None) -> Tensor:
         options = {} if generator is None else {"generator": generator}
@@ -81,6 +88,19 @@ class Average(Distribution):
             for i, law in enumerate(self.laws[1:], 1):
                 y = torch.where(pick == i, law.sample(Size(sample_shape), **options), y)
             return y
+
+
+class _Union(constraints.Constraint):
+    """What meets at least one of some constraints."""
+
+    def __init__(self, parts: Sequence[constraints.Constraint]) -> None:
+        self.parts = parts
+        self.event_dim = parts[0].event_dim
+        self.is_discrete = parts[0].is_discrete
+        super().__init__()
+
+    def check(self, value: Tensor) -> Tensor:
+        return torch.stack([part.check(value) for part in self.parts]).any(0)
 
 
 def _at_bandwidth(law: Distribution, h: Tensor | float) -> Distribution:
