@@ -9,6 +9,7 @@ from scipy import optimize
 
 from vwta.bandwidth import golden_section, tune
 from vwta.distributions import KernelMixture, VoronoiMixture
+from vwta.ensembles import Average
 from vwta.kernels import Gaussian
 from vwta.spaces import Box
 
@@ -102,3 +103,15 @@ def test_bad_bandwidths_are_named(low: float, high: float) -> None:
     law = KernelMixture(torch.zeros(2, 1, 1), torch.ones(2, 1), Gaussian(1.0))
     with pytest.raises(ValueError, match=f"from {low} to {high}"):
         tune(law, torch.zeros(2, 1), low, high, 0.1)
+
+
+def test_what_cannot_be_tuned_is_named() -> None:
+    law = VoronoiMixture(torch.zeros(2, 1, 1), torch.ones(2, 1), Gaussian(1.0), Box(-1.0, 1.0))
+    y = torch.tensor([[0.5], [1.5]])
+    for each in (law, Average([law, law])):
+        with pytest.raises(ValueError, match="1 of 2 points y lie outside the domain"):
+            tune(each, y, 0.1, 1.0, 1e-3)
+    with pytest.raises(ValueError, match="scale 'Linear': expected 'log' or 'linear'"):
+        tune(law, y / 2, 0.1, 1.0, 1e-3, scale="Linear")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no points"):
+        tune(law, y[:0], 0.1, 1.0, 1e-3)

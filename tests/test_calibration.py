@@ -285,3 +285,24 @@ def test_targets_that_would_broadcast_are_refused() -> None:
                 function(law, y)
     with pytest.raises(ValueError, match="one target each"):
         dequantised(law, torch.zeros(3), 0.1)
+
+
+def test_nothing_has_neither_step_nor_deviation() -> None:
+    with pytest.raises(ValueError, match="0 values"):
+        step_of(torch.tensor([]))
+    with pytest.raises(ValueError, match="3 values, 1 of them nan"):
+        step_of(torch.tensor([0.0, math.nan, 1.0]))
+    with pytest.raises(ValueError, match="no values"):
+        pit_deviation(torch.tensor([]))
+
+
+def test_targets_at_infinity_have_an_infinite_score() -> None:
+    points, masses = torch.zeros(3, 1, 1), torch.ones(3, 1)
+    y = torch.tensor([math.inf, 0.5, -math.inf])
+    for law in (
+        KernelMixture(points, masses, Gaussian(1.0)),
+        VoronoiMixture(points, masses, Gaussian(1.0), Box(-1.0, 1.0)),
+    ):
+        score = crps(law, y)
+        assert score.isinf().tolist() == [True, False, True]
+        assert score[1] == crps(law, torch.full((3,), 0.5))[1]

@@ -86,3 +86,10 @@ def test_a_shift_costs_its_length(rng: np.random.Generator) -> None:
 def test_bad_masses_are_named(masses: list[float]) -> None:
     with pytest.raises(ValueError, match="masses"):
         emd(np.zeros((3, 2)), np.zeros((2, 2)), masses)
+
+
+@pytest.mark.parametrize("bad", [np.zeros((0, 2)), [[np.nan, 0.0]], [[np.inf, 0.0], [0.0, 0.0]]])
+def test_no_points_and_points_nowhere_are_named(bad: object) -> None:
+    for name, sets in (("points", (bad, [[0.0, 0.0]])), ("others", ([[0.0, 0.0]], bad))):
+        with pytest.raises(ValueError, match=f"{name}: expected finite points"):
+            emd(*sets)

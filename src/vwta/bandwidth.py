@@ -8,7 +8,9 @@ import math
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+import torch
 from torch import Tensor
+from torch.distributions import Distribution
 
 from .distributions import KernelMixture, VoronoiMixture
 from .ensembles import Average
@@ -118,6 +120,16 @@ def tune(
     """
     if not 0 < low < high:
         raise ValueError(f"bandwidths from {low} to {high}: expected 0 < low < high")
+    if scale not in ("log", "linear"):
+        raise ValueError(f"scale {scale!r}: expected 'log' or 'linear'")
+    if not y.numel():
+        raise ValueError("y has no points: there is nothing to tune on")
+    outside = _outside(law, y)
+    if outside.any():
+        raise ValueError(
+            f"{int(outside.sum())} of {outside.numel()} points y lie outside the domain, where no "
+            "bandwidth has a density; leave them out"
+        )
 
     def nll(h: float) -> float:
         return -law.with_bandwidth(h).log_prob(y).mean().item()
@@ -131,3 +143,12 @@ def tune(
         tuple((math.exp(point), value) for point, value in found.tried),
         (math.exp(found.interval[0]), math.exp(found.interval[1])),
     )
+
+
+def _outside(law: Distribution, y: Tensor) -> Tensor:
+    """Which points `(n, d)` lie outside the domain of a law, or of all that it averages."""
+    if isinstance(law, Average):
+        return torch.stack([_outside(each, y) for each in law.laws]).all(0)
+    if isinstance(law, VoronoiMixture) and not law.space.curved:
+        return ~law.space.contains(y)
+    return torch.zeros(y.shape[:-1], dtype=torch.bool, device=y.device)

@@ -70,6 +70,8 @@ def pit_deviation(values: Tensor) -> float:
         >>> pit_deviation(torch.tensor([0.5, 0.5]))
         0.5
     """
+    if not values.numel():
+        raise ValueError("there are no values: nothing deviates")
     ordered = values.flatten().sort().values
     rank = torch.arange(len(ordered) + 1, dtype=ordered.dtype) / len(ordered)
     return torch.maximum(rank[1:] - ordered, ordered - rank[:-1]).max().item()
@@ -121,6 +123,9 @@ def step_of(values: Tensor) -> float:
         >>> step_of(torch.tensor([3.0, 5.0, 5.5, 5.0]))
         0.5
     """
+    if not values.numel() or values.isnan().any():
+        missing = int(values.isnan().sum())
+        raise ValueError(f"{values.numel()} values, {missing} of them nan: there is no step")
     ordered = values.detach().double().flatten().sort().values
     gaps = ordered.diff()
     gaps = gaps[gaps > NOISE * (ordered[-1] - ordered[0])]
@@ -156,6 +161,9 @@ def _mean_distance(mean: Tensor, scale: Tensor) -> Tensor:
 
 def _crps_cut(pieces: Pieces, y: Tensor) -> Tensor:
     """The score by quadrature, `(n,)`; in each interval only pieces that reach into it vary."""
+    endless = y.isinf()
+    if endless.any():
+        return _crps_cut(pieces, y.masked_fill(endless, 0.0)).masked_fill(endless, math.inf)
     ends = _ends(pieces)
     first, last = ends[..., 0], ends[..., -1]
     ends = torch.cat([ends.flatten(1), y[:, None]], 1).sort(1).values

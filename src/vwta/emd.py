@@ -42,6 +42,10 @@ def emd(
         3.0
     """
     y, z = np.asarray(points, dtype=np.float64), np.asarray(others, dtype=np.float64)
+    for name, array in (("points", y), ("others", z)):
+        if not array.size or not np.isfinite(array).all():
+            bad = "none" if not array.size else "some that are not finite"
+            raise ValueError(f"{name}: expected finite points (n, d), found {bad}")
     if masses is None and other_masses is None and len(y) == len(z):
         return _assign(y, z)
     return _transport(y, z, _normalise(masses, len(y)), _normalise(other_masses, len(z)))[0]
