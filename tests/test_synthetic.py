@@ -219,3 +219,23 @@ def test_other_laws_know_no_clouds() -> None:
     for name in ("single_gaussian", "changing_damier", "uniform_to_gaussians"):
         same = LAWS[name].sample(x, 9, generator(1))
         assert torch.equal(cloud(LAWS[name], x, 9, generator(1)), same)
+
+
+@pytest.mark.parametrize("noise", [0.1, 0.03, 0.01, 0.002])
+def test_moons_of_little_noise_by_integration(noise: float) -> None:
+    """On and beside the first half circle, far from the second; in the unit of the plane."""
+    law = RotatingMoons([-1.0, -1.0], [1.0, 1.0], noise)
+    for at in (1.6, 1.63, 2.0):
+        for radius in (1.0, 1 + noise):
+
+            def density(t: float, at: float = at, radius: float = radius) -> float:
+                square = radius**2 + 1 - 2 * radius * math.cos(t - at)
+                return math.exp(-square / (2 * noise**2)) / (2 * math.pi * noise**2)
+
+            near = [at - 12 * noise, at + 12 * noise]
+            exact = (
+                integrate.quad(density, *near, epsabs=0, epsrel=1e-12, limit=500)[0] / math.pi / 2
+            )
+            y = torch.tensor([radius * math.cos(at), radius * math.sin(at)], dtype=torch.float64)
+            found = law.log_density(torch.zeros(1, dtype=torch.float64), y).item()
+            assert found == pytest.approx(math.log(exact), abs=1e-6)

@@ -103,6 +103,7 @@ class RotatingMoons(Problem):
 
     title: ClassVar[str] = "Rotating Moons"
     nodes: ClassVar[int] = 128  # of the quadrature: relative error below 1e-9 for a noise of .1
+    smooth: ClassVar[float] = 0.1  # below this noise the half circle is integrated in pieces
     low: Sequence[float]
     high: Sequence[float]
     noise: float = 0.1
@@ -139,8 +140,11 @@ class RotatingMoons(Problem):
         matrices and a sum.
         """
         where, weight = np.polynomial.legendre.leggauss(self.nodes)
-        curve = _half_circle(point.new_tensor((where + 1) * math.pi / 2))
-        inner = point @ curve.T / self.noise**2 + point.new_tensor(np.log(weight / 2))
+        pieces = max(1, math.ceil(self.smooth / self.noise))
+        t = (2 * np.arange(pieces)[:, None] + where + 1).ravel() * math.pi / 2 / pieces
+        curve = _half_circle(point.new_tensor(t))
+        share = np.tile(np.log(weight / 2 / pieces), pieces)
+        inner = point @ curve.T / self.noise**2 + point.new_tensor(share)
         outer = _log_gaussian(point, self.noise) - 1 / (2 * self.noise**2)
         return torch.logsumexp(inner, -1) + outer
 
