@@ -375,13 +375,18 @@ def test_discrete_targets_get_a_second_likelihood(
     assert math.isfinite(values["k_wta", "nll_dequantised"])
 
 
-def test_the_published_domain_cuts_where_atoms_still_fit(
-    data: Path, trained: dict[str, list[Path]], tmp_path: Path
+@pytest.mark.parametrize("factor", [1.0, 1e4])
+def test_the_published_domain_cuts_where_atoms_and_targets_still_fit(
+    data: Path, trained: dict[str, list[Path]], tmp_path: Path, factor: float
 ) -> None:
+    tensors, metadata = read_tensors(data)
+    tensors["target"][0] *= factor  # far out where it is not a row of training
+    changed = tmp_path / "toy.safetensors"
+    write_tensors(changed, tensors, metadata)
     metrics = tmp_path / "evaluation.parquet"
     settings = replace(MEASURE, domain="published")
-    files = {"wta": trained["wta"]}
-    evaluate(files, data, metrics, tmp_path / "s.parquet", settings, "code", "released", "toy", 5)
+    place = changed, metrics, tmp_path / "s.parquet"
+    evaluate({"wta": trained["wta"]}, *place, settings, "code", "released", "toy", 5)
     table = read_table(metrics)
     assert set(table["protocol"]) == {"released"}
     assert table["value"].map(math.isfinite).all()

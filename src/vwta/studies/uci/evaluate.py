@@ -230,14 +230,14 @@ def _space(split: _Split, networks: Sequence[nn.Module], domain: str) -> Box:
     """Where cells are cut, in standardised units.
 
     The published code cuts them at plus and minus |mean| + 8 standard deviations, in original
-    units; here at the outermost atom of the rows at hand if that lies further out.
+    units; here at the outermost atom or target of the rows at hand if that lies further out.
     """
     if domain == "line":
         return LINE
     reach = abs(split.mean) + 8 * split.scale
     low, high = (-reach - split.mean) / split.scale, (reach - split.mean) / split.scale
     for rows in (split.validation, split.test):
-        atoms = [network(rows.x).points for network in networks]
-        low = min(low, *(points.min().item() for points in atoms))
-        high = max(high, *(points.max().item() for points in atoms))
+        found = [rows.y, *(network(rows.x).points for network in networks)]
+        low = min(low, *(points.min().item() for points in found))
+        high = max(high, *(points.max().item() for points in found))
     return Box(low, high)
