@@ -127,6 +127,11 @@ BAD = {
         {"figures": {"variants": {"K": [16], "protocols": ["improved", "relaxed"]}}},
         "figures.variants.K = [16]: 16 must be in synthetic.protocols.relaxed.K = [49, 100]",
     ),
+    "figure of properties that are left out": (
+        {"synthetic": {"protocols": {"relaxed": {"properties": {"K": [100]}}}}},
+        "figures.variants.K = [49, 100]: 49 must be in "
+        "synthetic.protocols.relaxed.properties.K = [100]",
+    ),
     "figure of an unknown protocol": (
         {"figures": {"variants": {"protocols": ["papr"]}}},
         "figures.variants.protocols[0] = papr: must be in synthetic.protocols = [",

@@ -78,17 +78,20 @@ def synthetic(config: dict[str, Any], protocols: dict[str, dict[str, Any]]) -> C
         scope["datasets"] &= set(study["emd"]["h"])
         jobs["evaluate_emd"] += size(scope, "datasets", "models", "K", "seeds")
         jobs["evaluate_emd_truth"] += size(scope, "datasets")
-    shown = {(study["headline"], name) for name in figures["qualitative"]["datasets"]}
-    shown |= {(study["headline"], figures["dirac_limits"]["dataset"])}
+    limits, pictures = figures["dirac_limits"], figures["qualitative"]
+    shown = set(itertools.product(pictures["protocols"], pictures["datasets"]))
+    shown |= {(name, limits["dataset"]) for name in limits["protocols"]}
     proofs = ("proof_radius", "proof_partition")
     shown |= {(figures[name]["protocol"], figures[name]["dataset"]) for name in proofs}
     jobs["predict_synthetic"] = len(shown)
-    jobs["figure_nll_against_h"] = len(figures["nll_against_h"]["K"])
+    jobs["figure_nll_against_h"] = size(figures["nll_against_h"], "protocols", "K")
+    jobs["figure_dirac_limits"] = len(limits["protocols"])
+    jobs["figure_qualitative"] = len(pictures["protocols"])
     jobs["figure_training_curves"] = len(figures["training_curves"]["K"])
     jobs["figure_quantitative"] = jobs["figure_tuned"] = len(figures["quantitative"]["protocols"])
     once = "collect_synthetic collect_emd collect_properties collect_synthetic_theory "
-    once += "collect_curves_synthetic export_explorer table_protocols figure_dirac_limits "
-    once += "figure_qualitative figure_quantitative_std figure_variants figure_weak_convergence "
+    once += "collect_curves_synthetic export_explorer table_protocols table_idle "
+    once += "figure_quantitative_std figure_variants figure_weak_convergence "
     once += "figure_cells figure_point_density figure_proof_radius figure_proof_partition"
     return jobs + Counter(once.split())
 

@@ -121,7 +121,7 @@ def test_missing_panels_are_named(tmp_path: Path) -> None:
     write_table(tmp_path / "curves", pd.DataFrame({**curve, "kept_by_loss": True}), {})
     both = ["single_gaussian", "rotating_moons"]
     with pytest.raises(ValueError, match="no NLL of paper on rotating_moons at K=9"):
-        nll_against_h(tmp_path / "metrics", [], "paper", both, 9)
+        nll_against_h(tmp_path / "metrics", [], "paper", "paper", both, 9)
     with pytest.raises(ValueError, match="no curve of paper, wta on rotating_moons at K=9"):
         training_curves(tmp_path / "curves", [], "paper", both, ["wta"], 9)
     plt.close("all")

@@ -235,13 +235,13 @@ def test_what_cannot_be_drawn_is_said(
     publish.main("full", "synthetic", [])
     before = published()
     run("def", 2)
-    why = {"emd": "no row with K = 9", "risk": "there is no theory.parquet"}
+    why = {"emd": "no row with K = 9", "risk": "there is no properties.parquet"}
     monkeypatch.setattr(publish, "draw", lambda *arguments: why)
     publish.main("full", "synthetic", [])
     assert published()["synthetic/figures/emd.png"] == before["synthetic/figures/emd.png"]
     said = capsys.readouterr().out
     assert "emd could not be drawn, the old one stays: no row with K = 9\n" in said
-    assert "risk could not be drawn: there is no theory.parquet\n" in said
+    assert "risk could not be drawn: there is no properties.parquet\n" in said
     assert facts()["outdated"] == ["emd"]
 
 
@@ -289,17 +289,17 @@ def test_rules_draw_from_given_metrics(
         return module.Job(f"figure_{figure}", (output,), input=inputs, log=log)
 
     jobs = [
-        job("nll_against_h", "/K9", "evaluation"),
+        job("nll_against_h", "/paper/K9", "evaluation"),
         job("tuned", "/paper", "evaluation"),
-        job("variants", "", "evaluation", "theory"),
+        job("variants", "", "properties"),
     ]
     missing = module.draw(jobs, tmp_path, ["--configfile", "config/smoke.yaml", "--cores", "1"])
     assert [path.name for path in tmp_path.glob(f"{results}/figures/*.png")] == [
-        "nll_against_h_K9.png"
+        "nll_against_h_paper_K9.png"
     ]
     assert missing.keys() == {"tuned_paper", "variants"}
     assert "no row with tuned = True" in missing["tuned_paper"]
-    assert missing["variants"] == "there is no theory.parquet"
+    assert missing["variants"] == "there is no properties.parquet"
 
 
 def test_predictions_for_the_page_are_copied(publish: ModuleType) -> None:

@@ -11,25 +11,21 @@ from vwta.figures import variants as module
 from vwta.metrics import tidy
 from vwta.storage import write_table
 
-RISKS = {("improved", 1): 2.0, ("improved", 2): 4.0, ("relaxed", 1): 1.5, ("paper", 1): 9.0}
+RATIOS = {("improved", 1): 4.0, ("improved", 2): 8.0, ("relaxed", 1): 3.0, ("paper", 1): 9.0}
 
 
-def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
-    rows = [{"protocol": p, "seed": seed, "value": v} for (p, seed), v in RISKS.items()]
-    common = {"dataset": "single_gaussian", "metric": "risk", "K": 49, "n": 10}
+def table() -> pd.DataFrame:
+    rows = [{"protocol": p, "seed": seed, "value": v} for (p, seed), v in RATIOS.items()]
+    common = {"dataset": "single_gaussian", "metric": "lloyd_ratio", "K": 49, "n": 10}
     other = {"protocol": "improved", "method": "mdn", "value": 100.0}
-    metrics = tidy([*({"method": "wta", **row} for row in rows), other], **common)
-    optimum = [{"method": "lloyd", "value": 0.5}, {"method": "zador", "value": 0.1}]
-    return metrics, tidy(optimum, **common)
+    return tidy([*({"method": "wta", **row} for row in rows), other], **common)
 
 
 def draw(folder: Path, monkeypatch: pytest.MonkeyPatch, protocols: list[str]) -> Figure:
     figures: list[Figure] = []
     monkeypatch.setattr(module, "save", lambda figure, paths: figures.append(figure))
-    for name, table in zip(("metrics", "theory"), tables(), strict=True):
-        write_table(folder / name, table, {})
-    files = folder / "metrics", folder / "theory"
-    module.variants(*files, [], protocols, ["single_gaussian"], [49])
+    write_table(folder / "metrics", table(), {})
+    module.variants(folder / "metrics", [], protocols, ["single_gaussian"], [49])
     plt.close(figures[0])
     return figures[0]
 

@@ -270,16 +270,20 @@ def _strangers(config: dict) -> Iterator[str]:
 
 
 def _not_run(config: dict) -> Iterator[str]:
-    """What a figure compares that a protocol does not run."""
+    """What a figure compares that a protocol does not run, or whose properties it leaves out."""
     study, figure = config["synthetic"], config["figures"]["variants"]
-    for name in figure["protocols"]:
-        for key in ("datasets", "K"):
-            run = study["protocols"][name].get(key, study[key])
+    for name, key in itertools.product(figure["protocols"], ("datasets", "K")):
+        own, where = study["protocols"][name], f"synthetic.protocols.{name}"
+        restricted = own.get("properties", {})
+        for run, place in (
+            (own.get(key, study[key]), f"{where}.{key}"),
+            (restricted.get(key, figure[key]), f"{where}.properties.{key}"),
+        ):
             missing = [value for value in figure[key] if value not in run]
             if missing:
                 yield (
                     f"figures.variants.{key} = {figure[key]}: {missing[0]} must be in "
-                    f"synthetic.protocols.{name}.{key} = {run}"
+                    f"{place} = {run}"
                 )
 
 

@@ -6,7 +6,8 @@ FIGURES = f"{RESULTS}/figures"
 rule figures:
     input:
         expand(
-            f"{FIGURES}/nll_against_h_K{{K}}.{{suffix}}",
+            f"{FIGURES}/nll_against_h_{{protocol}}_K{{K}}.{{suffix}}",
+            protocol=config["figures"]["nll_against_h"]["protocols"],
             K=config["figures"]["nll_against_h"]["K"],
             suffix=["pdf", "png"],
         ),
@@ -15,17 +16,20 @@ rule figures:
             K=config["figures"]["training_curves"]["K"],
             suffix=["pdf", "png"],
         ),
-        expand(
-            f"{FIGURES}/{{figure}}_{{protocol}}.{{suffix}}",
-            figure=["quantitative", "tuned"],
-            protocol=config["figures"]["quantitative"]["protocols"],
-            suffix=["pdf", "png"],
-        ),
+        [
+            f"{FIGURES}/{figure}_{protocol}.{suffix}"
+            for figure, settings in {
+                "dirac_limits": "dirac_limits",
+                "qualitative": "qualitative",
+                "quantitative": "quantitative",
+                "tuned": "quantitative",
+            }.items()
+            for protocol in config["figures"][settings]["protocols"]
+            for suffix in ("pdf", "png")
+        ],
         expand(
             f"{FIGURES}/{{figure}}.{{suffix}}",
             figure=[
-                "dirac_limits",
-                "qualitative",
                 "quantitative_std",
                 "variants",
                 "weak_convergence",
@@ -42,17 +46,17 @@ rule figure_nll_against_h:
     input:
         f"{SYNTHETIC}/metrics/evaluation.parquet",
     output:
-        pdf=f"{FIGURES}/nll_against_h_K{{K}}.pdf",
+        pdf=f"{FIGURES}/nll_against_h_{{protocol}}_K{{K}}.pdf",
         png=report(
-            f"{FIGURES}/nll_against_h_K{{K}}.png",
+            f"{FIGURES}/nll_against_h_{{protocol}}_K{{K}}.png",
             caption="../report/nll_against_h.rst",
             category="Synthetic study",
-            labels={"figure": "NLL against h", "K": "{K}"},
+            labels={"figure": "NLL against h", "protocol": "{protocol}", "K": "{K}"},
         ),
     log:
-        f"{LOGS}/figure_nll_against_h/K{{K}}.log",
+        f"{LOGS}/figure_nll_against_h/{{protocol}}/K{{K}}.log",
     benchmark:
-        f"{BENCHMARKS}/figure_nll_against_h/K{{K}}.tsv"
+        f"{BENCHMARKS}/figure_nll_against_h/{{protocol}}/K{{K}}.tsv"
     group:
         "synthetic_figures"
     conda:
@@ -62,7 +66,8 @@ rule figure_nll_against_h:
         mem_mb=growing(1000),
         runtime=growing(5),
     params:
-        protocol=HEADLINE,
+        protocol="{protocol}",
+        otherwise=HEADLINE,
         datasets=STUDY["datasets"],
         code=digest("figure_nll_against_h.py"),
     script:

@@ -29,7 +29,6 @@ SHOWN = [
     *rules.figures.input,
     *rules.uci_figures.input,
     *rules.tables.input,
-    f"{RESULTS}/tables/protocols.md",
     *rules.uci_tables.input,
     *([] if AUDIO_ABSENT else rules.audio_figures.input),
     *([] if AUDIO_ABSENT else rules.audio_tables.input),

@@ -50,24 +50,24 @@ rule figure_dirac_limits:
     input:
         expand(
             PREDICTIONS,
-            protocol=HEADLINE,
             dataset=config["figures"]["dirac_limits"]["dataset"],
             model="wta",
             K=config["figures"]["dirac_limits"]["K"],
             seed=STUDY["seeds"][0],
+            allow_missing=True,
         ),
     output:
-        pdf=f"{FIGURES}/dirac_limits.pdf",
+        pdf=f"{FIGURES}/dirac_limits_{{protocol}}.pdf",
         png=report(
-            f"{FIGURES}/dirac_limits.png",
+            f"{FIGURES}/dirac_limits_{{protocol}}.png",
             caption="../report/dirac_limits.rst",
             category="Synthetic study",
-            labels={"figure": "Limits of Dirac mixtures"},
+            labels={"figure": "Limits of Dirac mixtures", "protocol": "{protocol}"},
         ),
     log:
-        f"{LOGS}/figure_dirac_limits.log",
+        f"{LOGS}/figure_dirac_limits/{{protocol}}.log",
     benchmark:
-        f"{BENCHMARKS}/figure_dirac_limits.tsv"
+        f"{BENCHMARKS}/figure_dirac_limits/{{protocol}}.tsv"
     group:
         "synthetic_figures"
     conda:
@@ -88,24 +88,24 @@ rule figure_qualitative:
     input:
         expand(
             PREDICTIONS,
-            protocol=HEADLINE,
             dataset=config["figures"]["qualitative"]["datasets"],
             model=STUDY["models"],
             K=config["figures"]["qualitative"]["K"],
             seed=STUDY["seeds"][0],
+            allow_missing=True,
         ),
     output:
-        pdf=f"{FIGURES}/qualitative.pdf",
+        pdf=f"{FIGURES}/qualitative_{{protocol}}.pdf",
         png=report(
-            f"{FIGURES}/qualitative.png",
+            f"{FIGURES}/qualitative_{{protocol}}.png",
             caption="../report/qualitative.rst",
             category="Synthetic study",
-            labels={"figure": "Predictions"},
+            labels={"figure": "Predictions", "protocol": "{protocol}"},
         ),
     log:
-        f"{LOGS}/figure_qualitative.log",
+        f"{LOGS}/figure_qualitative/{{protocol}}.log",
     benchmark:
-        f"{BENCHMARKS}/figure_qualitative.tsv"
+        f"{BENCHMARKS}/figure_qualitative/{{protocol}}.tsv"
     group:
         "synthetic_figures"
     conda:

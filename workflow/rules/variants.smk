@@ -5,13 +5,16 @@ VARIANTS = config["figures"]["variants"]
 
 rule tables:
     input:
-        f"{RESULTS}/tables/protocols.csv",
+        expand(
+            f"{RESULTS}/tables/{{table}}.{{suffix}}",
+            table=["protocols", "idle"],
+            suffix=["csv", "md"],
+        ),
 
 
 rule figure_variants:
     input:
-        metrics=f"{SYNTHETIC}/metrics/evaluation.parquet",
-        theory=f"{SYNTHETIC}/metrics/theory.parquet",
+        f"{SYNTHETIC}/metrics/properties.parquet",
     output:
         pdf=f"{FIGURES}/variants.pdf",
         png=report(
@@ -65,3 +68,28 @@ rule table_protocols:
         code=digest("table_protocols.py"),
     script:
         "../scripts/table_protocols.py"
+
+
+rule table_idle:
+    input:
+        f"{SYNTHETIC}/metrics/properties.parquet",
+    output:
+        csv=f"{RESULTS}/tables/idle.csv",
+        markdown=f"{RESULTS}/tables/idle.md",
+    log:
+        f"{LOGS}/table_idle.log",
+    benchmark:
+        f"{BENCHMARKS}/table_idle.tsv"
+    group:
+        "synthetic_figures"
+    conda:
+        "../../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(5),
+    params:
+        protocols=[HEADLINE, *(name for name in PROTOCOLS if name != HEADLINE)],
+        code=digest("table_idle.py"),
+    script:
+        "../scripts/table_idle.py"

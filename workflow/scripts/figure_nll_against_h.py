@@ -11,6 +11,7 @@ with job(snakemake):
         metrics=Path(snakemake.input[0]),
         paths=[Path(path) for path in snakemake.output],
         protocol=snakemake.params.protocol,
+        otherwise=snakemake.params.otherwise,
         datasets=snakemake.params.datasets,
         K=int(snakemake.wildcards.K),
     )

@@ -8,8 +8,7 @@ from vwta.figures.variants import variants
 
 with job(snakemake):
     variants(
-        metrics=Path(snakemake.input.metrics),
-        theory=Path(snakemake.input.theory),
+        metrics=Path(snakemake.input[0]),
         paths=[Path(path) for path in snakemake.output],
         protocols=snakemake.params.protocols,
         datasets=snakemake.params.datasets,

@@ -243,7 +243,7 @@ def _looks(bandwidths: Sequence[float]) -> dict[Curve, dict[str, Any]]:
     for index, h in enumerate(bandwidths):
         look = _line(METHODS["v_wta"])
         look["label"] += f", $h = {h:g}$"
-        look["color"] = shade(look["color"], (index + 1) / len(bandwidths))
+        look["color"] = shade(look["color"], 1 - 0.6 * (1 - (index + 1) / len(bandwidths)))
         look["marker"] = MARKERS[index % len(MARKERS)]
         looks[Curve("v_wta", h)] = look
     looks |= {Curve(method): _line(look) for method, look in METHODS.items()}

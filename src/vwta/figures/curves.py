@@ -17,7 +17,8 @@ from matplotlib.ticker import MaxNLocator
 from vwta.figures.style import COLUMN, METHODS, TITLES, save, style
 from vwta.storage import read_table
 
-LOSSES = {"training": "-", "loss": "--"}
+# What panels show, by the criterion of their kept weights: columns, and how they are drawn.
+LINES = {"loss": {"training": "-", "loss": "--"}, "distance": {"distance": "--"}}
 KEPT: dict[str, Any] = {"marker": "D", "color": "black", "mfc": "white", "ms": 3.5}
 
 
@@ -31,8 +32,9 @@ def training_curves(
 ) -> None:
     """Draws losses against the epoch, one panel for each model and problem.
 
-    Curves are means over the seeds, bands reach from the lowest seed to the highest, and a diamond
-    marks each epoch whose weights were kept.
+    WTA networks have a second row of panels: the distance to the winner, which is a part of their
+    loss and the other criterion of kept weights. Curves are means over the seeds, bands reach from
+    the lowest seed to the highest, and a diamond marks each epoch whose weights were kept.
 
     Arguments:
         curves: table of :func:`vwta.curves.collect_curves`.
@@ -50,7 +52,7 @@ def training_curves(
         )
         for name in datasets
     ]
-    _grid(paths, columns, models, f"loss, $K = {K}$")
+    _grid(paths, columns, models, f", $K = {K}$")
 
 
 def training_curves_by_K(
@@ -72,7 +74,7 @@ def training_curves_by_K(
         _Column(f"$K = {K}$", table[table["K"] == K], f"{protocol}, {{}} on {dataset} at K={K}")
         for K in counts
     ]
-    _grid(paths, columns, models, "loss")
+    _grid(paths, columns, models)
 
 
 class _Column(NamedTuple):
@@ -84,20 +86,25 @@ class _Column(NamedTuple):
 
 
 def _grid(
-    paths: Sequence[Path], columns: Sequence[_Column], models: Sequence[str], label: str
+    paths: Sequence[Path], columns: Sequence[_Column], models: Sequence[str], label: str = ""
 ) -> None:
+    lines = [
+        (model, criterion)
+        for model in models
+        for criterion in (("loss", "distance") if model == "wta" else ("loss",))
+    ]
     with style():
-        size = (max(COLUMN, 0.62 * COLUMN * len(columns)), 0.5 * COLUMN * len(models) + 0.3)
+        size = (max(COLUMN, 0.62 * COLUMN * len(columns)), 0.5 * COLUMN * len(lines) + 0.3)
         figure, axes = plt.subplots(
-            len(models), len(columns), figsize=size, squeeze=False, sharex=True
+            len(lines), len(columns), figsize=size, squeeze=False, sharex=True
         )
-        for line, model in zip(axes, models, strict=True):
+        for line, (model, criterion) in zip(axes, lines, strict=True):
             for axis, column in zip(line, columns, strict=True):
                 rows = column.rows[column.rows["model"] == model]
                 if rows.empty:
                     raise ValueError(f"no curve of {column.name.format(model)}")
-                _panel(axis, rows, METHODS[model].color)
-            line[0].set_ylabel(f"{METHODS[model].label} {label}")
+                _panel(axis, rows, METHODS[model].color, criterion)
+            line[0].set_ylabel(f"{METHODS[model].label} {criterion}{label}")
         for axis, column in zip(axes[0], columns, strict=True):
             axis.set_title(column.title)
         for axis in axes[-1]:
@@ -106,22 +113,22 @@ def _grid(
         save(figure, paths)
 
 
-def _panel(axis: Axes, rows: pd.DataFrame, color: str) -> None:
+def _panel(axis: Axes, rows: pd.DataFrame, color: str, criterion: str) -> None:
     by_epoch = rows.groupby("epoch")
-    for name, line in LOSSES.items():
+    for name, line in LINES[criterion].items():
         mean, low, high = (by_epoch[name].agg(how) for how in ("mean", "min", "max"))
         axis.plot(mean.index, mean, line, color=color if name == "training" else "black", lw=1)
         axis.fill_between(mean.index, low, high, color=color, alpha=0.2, lw=0)
-    kept = rows[rows["kept_by_loss"]]
-    axis.plot(kept["epoch"], kept["loss"], ls="", **KEPT)
+    kept = rows[rows[f"kept_by_{criterion}"].astype(bool)]
+    axis.plot(kept["epoch"], kept[criterion], ls="", **KEPT)
     axis.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-    _leave_out_the_start(axis, rows, kept["loss"])
+    _leave_out_the_start(axis, rows[["epoch", *LINES[criterion]]], kept[criterion])
 
 
 def _leave_out_the_start(axis: Axes, rows: pd.DataFrame, kept: pd.Series[float]) -> None:
     """Scales the panel to `kept` and what follows the first tenth of the epochs, the steep part."""
     last = rows["epoch"].max()
-    later = rows.loc[rows["epoch"] > last // 10, list(LOSSES)].stack()
+    later = rows.loc[rows["epoch"] > last // 10].drop(columns="epoch").stack()
     shown = pd.concat([later, kept])
     low, high = shown.min(), shown.max()
     margin = 0.08 * (high - low)
@@ -131,7 +138,7 @@ def _leave_out_the_start(axis: Axes, rows: pd.DataFrame, kept: pd.Series[float])
 
 def _legend() -> list[Line2D]:
     lines = [
-        Line2D([], [], ls=LOSSES["training"], color="0.5", label="training"),
-        Line2D([], [], ls=LOSSES["loss"], color="black", label="validation"),
+        Line2D([], [], ls=LINES["loss"]["training"], color="0.5", label="training"),
+        Line2D([], [], ls=LINES["loss"]["loss"], color="black", label="validation"),
     ]
     return [*lines, Line2D([], [], ls="", label="kept weights", **KEPT)]

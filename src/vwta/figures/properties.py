@@ -29,7 +29,7 @@ OPTIMUM: dict[str, Any] = {"color": "black", "ls": "--", "lw": 0.9}
 FLOOR: dict[str, Any] = {"color": "0.45", "ls": ":", "lw": 1}
 # Panels of :func:`cells`: title, metric, its floor, value at the optimum for large K, log scale.
 PANELS: list[tuple[str, str, str | None, float | None, bool]] = [
-    ("largest diameter", "largest_diameter_seen", None, None, True),
+    ("largest diameter seen", "largest_diameter_seen", None, None, True),
     ("mean diameter", "mean_diameter", None, None, True),
     ("score off mass (TV)", "score_tv", "score_tv_floor", None, True),
     ("off centroid (RMS)", "centroid_rms", "centroid_rms_floor", None, True),
@@ -130,7 +130,8 @@ def point_density(
     Arguments as of :func:`weak_convergence`.
     """
     table = _means(metrics, protocols, datasets)
-    curves = {"half": METHODS["v_wta"].color, "one": METHODS["k_wta"].color}
+    # Colours that no problem has: these stand in the last panel.
+    curves = {"half": ("#000000", "P"), "one": ("#E69F00", "X")}
     last = "likeliest exponent"
 
     def panel(axis: Axes, protocol: str, dataset: str) -> None:
@@ -143,8 +144,8 @@ def point_density(
             axis.set_ylim(0, 1.5)
         else:
             rows = table[table["dataset"] == dataset].set_index("metric")
-            for name, color in curves.items():
-                look = {"color": color, "marker": "o" if name == "half" else "s"}
+            for name, (color, marker) in curves.items():
+                look = {"color": color, "marker": marker}
                 _cell_lines(axis, rows, protocol, f"point_density_tv_{name}", None, look)
             mine = rows.loc[["point_density_tv_chance"]]
             mine = mine[(mine["protocol"] == protocol) & (mine["method"] == "wta")]
@@ -153,9 +154,9 @@ def point_density(
         _against_K(axis, table["K"])
 
     handles = [
-        _handle(r"off $\rho^{1/2}$", curves["half"], "o"),
-        _handle(r"off $\rho$", curves["one"], "s"),
-        Line2D([], [], label=r"independent points of $\rho^{1/2}$; exponent 1/2", **FLOOR),
+        _handle(r"off $\rho^{1/2}$", *curves["half"]),
+        _handle(r"off $\rho$", *curves["one"]),
+        Line2D([], [], label=r"$K$ independent points of $\rho^{1/2}$; exponent 1/2", **FLOOR),
         Line2D([], [], label="Lloyd's optimum", **OPTIMUM),
         *_problem_handles(datasets),
     ]

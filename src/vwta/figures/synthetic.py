@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
 from vwta.figures.style import COLUMN, METHODS, TITLES, save, sparse_labels, style
+from vwta.metrics import of_protocol
 from vwta.storage import read_table
 
 SWEEP = (
@@ -29,7 +30,12 @@ SWEEP = (
 
 
 def nll_against_h(
-    metrics: Path, paths: Sequence[Path], protocol: str, datasets: Sequence[str], K: int
+    metrics: Path,
+    paths: Sequence[Path],
+    protocol: str,
+    otherwise: str,
+    datasets: Sequence[str],
+    K: int,
 ) -> None:
     """Draws the NLL against the bandwidth h, one panel for each problem.
 
@@ -41,11 +47,12 @@ def nll_against_h(
         metrics: table of metrics.
         paths: files to write, in the format of their suffix.
         protocol: which protocol's rows to draw.
+        otherwise: the protocol for methods without rows, see :func:`vwta.metrics.of_protocol`.
         datasets: problems, from left to right.
         K: number of hypotheses.
     """
-    table = read_table(metrics)
-    rows = table[(table["protocol"] == protocol) & (table["metric"] == "nll") & ~table["tuned"]]
+    table = of_protocol(read_table(metrics), protocol, otherwise)
+    rows = table[(table["metric"] == "nll") & ~table["tuned"]]
     rows = rows[rows["method"].isin(SWEEP) & (rows["K"].isna() | (rows["K"] == K))]
     with style():
         size = (max(1.4 * COLUMN, 0.62 * COLUMN * len(datasets)), 0.85 * COLUMN)

@@ -27,7 +27,6 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 def variants(
     metrics: Path,
-    theory: Path,
     paths: Sequence[Path],
     protocols: Sequence[str],
     datasets: Sequence[str],
@@ -39,14 +38,14 @@ def variants(
     At 1 a network would quantise each input as well as Lloyd's algorithm does with its law alone.
 
     Arguments:
-        metrics: table of metrics.
-        theory: table of reference risks.
+        metrics: table of properties.
         paths: files to write, in the format of their suffix.
         protocols: the ways to train, from top to bottom.
         datasets: problems, from left to right.
         counts: the numbers K of hypotheses.
     """
-    ratios = risk_over_optimum(read_table(metrics), read_table(theory))
+    table = read_table(metrics)
+    ratios = table[(table["metric"] == "lloyd_ratio") & (table["method"] == "wta")]
     with style():
         size = (2 * COLUMN, 0.5 + 0.22 * len(protocols) + 0.35)
         figure, axes = plt.subplots(1, len(datasets), figsize=size, squeeze=False, sharey=True)
@@ -61,20 +60,10 @@ def variants(
         save(figure, paths)
 
 
-def risk_over_optimum(metrics: pd.DataFrame, theory: pd.DataFrame) -> pd.DataFrame:
-    """Rows of `protocol`, `dataset`, `K`, `seed` and `ratio`, for each WTA network."""
-    rows = metrics[(metrics["metric"] == "risk") & (metrics["method"] == "wta")]
-    optimum = theory[(theory["metric"] == "risk") & (theory["method"] == "lloyd")]
-    keys = ["dataset", "K"]
-    both = rows.merge(optimum[[*keys, "value"]], on=keys, suffixes=("", "_optimum"))
-    both["ratio"] = both["value"] / both["value_optimum"]
-    return both[["protocol", *keys, "seed", "ratio"]]
-
-
 def _panel(axis: Axes, rows: pd.DataFrame, protocols: Sequence[str], counts: Sequence[int]) -> None:
     axis.axvline(1, color="black", lw=0.8, ls=":", label="Lloyd's optimum")
     for index, K in enumerate(counts):
-        mine = rows[rows["K"] == K].groupby("protocol")["ratio"].agg(["mean", "min", "max"])
+        mine = rows[rows["K"] == K].groupby("protocol")["value"].agg(["mean", "min", "max"])
         missing = [name for name in protocols if name not in mine.index]
         if missing:
             raise ValueError(f"no risk of {', '.join(missing)} at K={K} in the table of metrics")

@@ -22,7 +22,7 @@ TABLES = {
     "audio": ["audio_main", "audio_quantisation"],
 }
 FIGURES = {
-    "synthetic": ["quantitative_paper", "quantitative_improved", "nll_against_h_K16"],
+    "synthetic": ["quantitative_paper", "quantitative_improved", "nll_against_h_paper_K16"],
     "uci": ["uci_nll_paper", "uci_nll_improved"],
     "audio": ["audio_nll_against_h", "audio_scenes", "audio_spread"],
 }

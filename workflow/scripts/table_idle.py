@@ -1,0 +1,16 @@
+"""Writes how many atoms of trained networks win nothing."""
+
+from pathlib import Path
+
+from job import job
+
+from vwta.storage import read_table
+from vwta.tables import idle_atoms, write
+
+WORDS = """**Idle atoms.** `dead`: atoms that win no point of an input, on average over the inputs;
+`never_wins`: those that win no point of any input. Means over the seeds. A component of an MDN is
+idle where its weight is negligible."""
+
+with job(snakemake):
+    table = idle_atoms(read_table(Path(snakemake.input[0])), snakemake.params.protocols)
+    write(table, Path(snakemake.output.csv), Path(snakemake.output.markdown), WORDS)
