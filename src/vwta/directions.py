@@ -16,6 +16,7 @@ from __future__ import annotations
 __all__ = ["Directions", "Rays"]
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -93,7 +94,7 @@ class Rays:
 
     def moments(self, points: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
         """Integrals over the cells of `y - z` and its squares, `(C, d)` each."""
-        first, second = (self._moment(points, kernel, p) for p in (1, 2))
+        first, second = self._moments(points, kernel, (1, 2))
         return first, second
 
     def sample_line(
@@ -108,21 +109,24 @@ class Rays:
         step = torch.where(left == 1, -1, 1) * (2 * w).sqrt()
         return points[self.row, self.atom][which] + step[:, None]
 
-    def _moment(self, points: Tensor, kernel: Kernel, p: int) -> Tensor:
-        """Integrals over the cells of the power `p` of `y - z`, `(C, d)`."""
-        means = []
+    def _moments(self, points: Tensor, kernel: Kernel, powers: Sequence[int]) -> list[Tensor]:
+        """Integrals over the cells of powers of `y - z`, `(C, d)` each."""
+        means: list[list[Tensor]] = [[] for _ in powers]
         for part in self._parts(points.shape[2]):
-            at, ray = kernel.at(kernel.h[part, None]), self._rays(points, part) ** p
-            if p == 1:
-                ray = ray - ray.mean(1, keepdim=True)  # 0 for all directions there are
-            radial = at.radial_moment(self._reach(points, part), self.dim, p)
-            means.append((ray * radial[..., None]).mean(1))
-        return torch.cat(means)
+            reach, rays = self._reach(points, part), self._rays(points, part)
+            at = kernel.at(kernel.h[part, None])
+            for p, found in zip(powers, means, strict=True):
+                ray = rays**p
+                if p == 1:
+                    ray = ray - ray.mean(1, keepdim=True)  # 0 for all directions there are
+                found.append((ray * at.radial_moment(reach, self.dim, p)[..., None]).mean(1))
+        return [torch.cat(found) for found in means]
 
     def _pull(self, points: Tensor, kernel: Kernel, log_mass: Tensor) -> Tensor:
         """Gradient of the log-mass by an atom whose cell stays, `(C, d)`."""
         mass = log_mass.exp().clamp_min(torch.finfo(log_mass.dtype).tiny)
-        return self._moment(points, kernel, 1) / (mass * kernel.h**2)[:, None]
+        (first,) = self._moments(points, kernel, (1,))
+        return first / (mass * kernel.h**2)[:, None]
 
     def _parts(self, size: int) -> list[slice]:
         """Pieces of the cells, for work with `size` numbers a ray."""

@@ -219,7 +219,7 @@ class _Lines:
         normal = self._normal(line)
         heading = _turn(position, normal, self.curved)
         if not self.curved:
-            foot = self.distance(line)[:, None] * normal
+            foot = _foot(self.atom, normal, self.distance(line), self.curved)
             hit, s2 = self._first_hit_plane(foot, heading, line)
             s2 = torch.maximum(s2, s1)  # whatever the rounding
             return hit, s2, torch.addcmul(foot, s2[:, None], heading), torch.ones_like(hit).bool()

@@ -1,6 +1,7 @@
 # Protocols compared: ways to train by their risk, and all numbers side by side.
 
 VARIANTS = config["figures"]["variants"]
+HEADLINE_FIRST = [HEADLINE, *(name for name in PROTOCOLS if name != HEADLINE)]
 
 
 rule tables:
@@ -64,7 +65,7 @@ rule table_protocols:
         mem_mb=growing(1000),
         runtime=growing(5),
     params:
-        protocols=[HEADLINE, *(name for name in PROTOCOLS if name != HEADLINE)],
+        protocols=HEADLINE_FIRST,
         code=digest("table_protocols.py"),
     script:
         "../scripts/table_protocols.py"
@@ -89,7 +90,7 @@ rule table_idle:
         mem_mb=growing(1000),
         runtime=growing(5),
     params:
-        protocols=[HEADLINE, *(name for name in PROTOCOLS if name != HEADLINE)],
+        protocols=HEADLINE_FIRST,
         code=digest("table_idle.py"),
     script:
         "../scripts/table_idle.py"

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator, StrMethodFormatter
 
-from vwta.figures.style import COLUMN, METHODS, TITLES, save, style
+from vwta.figures.style import COLUMN, METHODS, TITLES, save, sparse_labels, style
 from vwta.storage import read_table
 
 PROBLEMS: dict[str, dict[str, Any]] = {
@@ -230,11 +230,7 @@ def _against_K(axis: Axes, counts: pd.Series[float]) -> None:
     """A logarithmic axis with ticks at the numbers of atoms, and labels where there is room."""
     ticks = sorted(counts.dropna().unique())
     axis.set_xscale("log")
-    labels, last = [], 0.0
-    for tick in ticks:
-        labels.append(f"{tick:.0f}" if tick >= 1.5 * last else "")
-        last = tick if labels[-1] else last
-    axis.set_xticks(ticks, labels)
+    axis.set_xticks(ticks, sparse_labels(ticks, 1.5))
     axis.xaxis.set_minor_locator(NullLocator())
 
 
