@@ -20,10 +20,10 @@ import torch
 from torch import Tensor
 
 from vwta import Box, Gaussian, VoronoiMixture
-from vwta.losses import winner_distance, wta
-from vwta.networks import WTANetwork
-from vwta.stacking import Plan, Rows, fit_stacked
-from vwta.training import FixedData, Schedule, fit
+from vwta.nn.losses import winner_distance, wta
+from vwta.nn.networks import WTANetwork
+from vwta.training.loop import FixedData, Schedule, fit
+from vwta.training.stacking import Plan, Rows, fit_stacked
 
 INPUTS = 2000
 SAMPLES = 500

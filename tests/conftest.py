@@ -15,14 +15,14 @@ from hypothesis import HealthCheck, settings
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-import vwta.figures
-from vwta.collection import write_parts
-from vwta.data.transfer import Policy
-from vwta.metrics import tidy
-from vwta.page.contents import Contents, gather
-from vwta.storage import write_table
-from vwta.verdicts.differences import COLUMNS as DIFFERENCES
-from vwta.verdicts.table import COLUMNS as VERDICTS
+import vwta.paper.figures
+from vwta.io.storage import write_table
+from vwta.paper.collection import write_parts
+from vwta.paper.data.transfer import Policy
+from vwta.paper.metrics import tidy
+from vwta.paper.page.contents import Contents, gather
+from vwta.paper.verdicts.differences import COLUMNS as DIFFERENCES
+from vwta.paper.verdicts.table import COLUMNS as VERDICTS
 
 # The same examples in every run, however busy the machine is; a folder for each test will do.
 settings.register_profile(
@@ -112,8 +112,8 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
         figures.append(figure)
         plt.close(figure)
 
-    for found in pkgutil.iter_modules(vwta.figures.__path__):
-        module = importlib.import_module(f"vwta.figures.{found.name}")
+    for found in pkgutil.iter_modules(vwta.paper.figures.__path__):
+        module = importlib.import_module(f"vwta.paper.figures.{found.name}")
         if hasattr(module, "save"):
             monkeypatch.setattr(module, "save", keep)
     return figures

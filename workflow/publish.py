@@ -4,11 +4,11 @@ Usage: python workflow/publish.py TIER STUDY [--debug] [SNAKEMAKE ARGUMENT ...]
 
 STUDY is a folder of results/TIER, or `all` for those that have metrics. A study may be run in
 pieces, say a seed on each machine: the metrics of this run are merged into those that are published
-already, row by row (see `vwta.collection.merge`). What is drawn from metrics alone is drawn anew
-from the merged ones, by the rules of the workflow; other figures are copied if this run has made
-them. provenance.json tells revisions, packages, processors, hashes of the data and CPU hours of all
-that is published; docs/results/README.md shows verdicts, tables and figures of all studies. No
-weights, no data.
+already, row by row (see `vwta.paper.collection.merge`). What is drawn from metrics alone is drawn
+anew from the merged ones, by the rules of the workflow; other figures are copied if this run has
+made them. provenance.json tells revisions, packages, processors, hashes of the data and CPU hours
+of all that is published; docs/results/README.md shows verdicts, tables and figures of all studies.
+No weights, no data.
 
 Nothing is changed before all is ready, and each file is replaced as a whole. `--debug` shows where
 an error comes from.
@@ -23,12 +23,12 @@ from pathlib import Path
 
 from plan import Job, dry_run
 
-from vwta.collection import merge
-from vwta.failures import debugging, explained
-from vwta.records import cost, facts
-from vwta.storage import atomic
-from vwta.verdicts.folder import judge_folder
-from vwta.verdicts.overview import overview
+from vwta.io.failures import debugging, explained
+from vwta.io.records import cost, facts
+from vwta.io.storage import atomic
+from vwta.paper.collection import merge
+from vwta.paper.verdicts.folder import judge_folder
+from vwta.paper.verdicts.overview import overview
 
 PLACE = Path("docs", "results")
 CONFIG = Path(__file__).resolve().parents[1] / "config"

@@ -9,37 +9,54 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .directions import Directions as Directions
-    from .distributions import DiracMixture as DiracMixture
-    from .distributions import KernelMixture as KernelMixture
-    from .distributions import VoronoiMixture as VoronoiMixture
-    from .ensembles import Average as Average
-    from .kernels import Gaussian as Gaussian
-    from .kernels import Uniform as Uniform
-    from .kernels import VonMisesFisher as VonMisesFisher
-    from .spaces import Box as Box
-    from .spaces import Sphere as Sphere
+    from vwta.distributions import calibration as calibration
+    from vwta.distributions import line as line
+    from vwta.distributions.average import Average as Average
+    from vwta.distributions.bandwidth import tune as tune
+    from vwta.distributions.mixtures import DiracMixture as DiracMixture
+    from vwta.distributions.mixtures import KernelMixture as KernelMixture
+    from vwta.distributions.mixtures import VoronoiMixture as VoronoiMixture
+    from vwta.geometry.directions import Directions as Directions
+    from vwta.geometry.kernels import Gaussian as Gaussian
+    from vwta.geometry.kernels import Uniform as Uniform
+    from vwta.geometry.kernels import VonMisesFisher as VonMisesFisher
+    from vwta.geometry.spaces import Box as Box
+    from vwta.geometry.spaces import Sphere as Sphere
+    from vwta.nn import losses as losses
+    from vwta.nn.networks import MixtureNetwork as MixtureNetwork
+    from vwta.nn.networks import WTANetwork as WTANetwork
+    from vwta.training.loop import fit as fit
 
-_MODULES = {
-    "Box": "spaces",
-    "Sphere": "spaces",
-    "Gaussian": "kernels",
-    "VonMisesFisher": "kernels",
-    "Uniform": "kernels",
-    "Directions": "directions",
-    "DiracMixture": "distributions",
-    "KernelMixture": "distributions",
-    "VoronoiMixture": "distributions",
-    "Average": "ensembles",
+_PLACES = {
+    "Average": "distributions.average",
+    "Box": "geometry.spaces",
+    "DiracMixture": "distributions.mixtures",
+    "Directions": "geometry.directions",
+    "Gaussian": "geometry.kernels",
+    "KernelMixture": "distributions.mixtures",
+    "MixtureNetwork": "nn.networks",
+    "Sphere": "geometry.spaces",
+    "Uniform": "geometry.kernels",
+    "VonMisesFisher": "geometry.kernels",
+    "VoronoiMixture": "distributions.mixtures",
+    "WTANetwork": "nn.networks",
+    "calibration": "distributions",
+    "fit": "training.loop",
+    "line": "distributions",
+    "losses": "nn",
+    "tune": "distributions.bandwidth",
 }
-__all__ = sorted(_MODULES)  # noqa: PLE0605
+__all__ = sorted(_PLACES)  # noqa: PLE0605
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in _PLACES:
         raise AttributeError(f"module 'vwta' has no attribute {name!r}")
-    return getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
+    module = importlib.import_module(f"{__name__}.{_PLACES[name]}")
+    if hasattr(module, name):
+        return getattr(module, name)
+    return importlib.import_module(f"{module.__name__}.{name}")
 
 
 def __dir__() -> list[str]:

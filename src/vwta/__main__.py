@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from vwta.failures import debugging, explain
+from vwta.io.failures import debugging, explain
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -53,8 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _verdicts(folder: Path, config: Path) -> str:
     """The summary for the terminal."""
-    from vwta.verdicts.folder import judge_folder
-    from vwta.verdicts.summary import terminal
+    from vwta.paper.verdicts.folder import judge_folder
+    from vwta.paper.verdicts.summary import terminal
 
     return f"Judged by the tables in {folder}\n{terminal(judge_folder(folder, config))}"
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from vwta.storage import read_table, read_tensors
+from vwta.io.storage import read_table, read_tensors
 
 CONFIG = ["--configfile", "config/smoke.yaml", str(Path(__file__).with_name("overlay.yaml"))]
 RESULTS = Path("results/smoke")
@@ -91,7 +91,7 @@ def make_tree(tree: Path, copy_repository: Callable[[Path], Path]) -> Path:
     """A copy of the repository, in which `cuda` is the CPU: a pretended GPU cannot compute."""
     copy_repository(tree)
     pretence = 'def pick_device(name: str) -> torch.device:\n    return torch.device("cpu")'
-    with (tree / "src/vwta/training.py").open("a") as file:
+    with (tree / "src/vwta/training/loop.py").open("a") as file:
         file.write(f"\n\n{pretence}\n")
     return tree
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.collection import collect
+from vwta.paper.collection import collect
 
 with job(snakemake):
     collect([Path(path) for path in snakemake.input], Path(snakemake.output[0]))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.audio.evaluate import Settings, evaluate
+from vwta.paper.audio.evaluate import Settings, evaluate
 
 with job(snakemake):
     evaluate(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.synthetic.transport import Settings, evaluate_emd
+from vwta.paper.synthetic.transport import Settings, evaluate_emd
 
 with job(snakemake):
     evaluate_emd(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.synthetic.transport import Reference, evaluate_emd_truth
+from vwta.paper.synthetic.transport import Reference, evaluate_emd_truth
 
 with job(snakemake):
     evaluate_emd_truth(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.synthetic.law import law_of_split
-from vwta.studies.synthetic.properties import Settings, evaluate_properties
+from vwta.paper.synthetic.law import law_of_split
+from vwta.paper.theory.evaluate import Settings, evaluate_properties
 
 with job(snakemake):
     evaluate_properties(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.synthetic.evaluate import Settings, evaluate
-from vwta.studies.synthetic.law import law_of_split
+from vwta.paper.synthetic.evaluate import Settings, evaluate
+from vwta.paper.synthetic.law import law_of_split
 
 with job(snakemake):
     evaluate(

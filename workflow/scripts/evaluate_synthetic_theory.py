@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.synthetic.theory import evaluate_theory
+from vwta.paper.theory.references import evaluate_theory
 
 with job(snakemake):
     evaluate_theory(

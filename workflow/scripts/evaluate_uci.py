@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.uci.evaluate import Settings, evaluate
+from vwta.paper.uci.evaluate import Settings, evaluate
 
 with job(snakemake):
     evaluate(

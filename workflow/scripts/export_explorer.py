@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.synthetic.explorer import export
+from vwta.paper.synthetic.explorer import export
 
 with job(snakemake):
     export(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.audio.features import Settings, make_features
+from vwta.paper.audio.features import Settings, make_features
 
 with job(snakemake):
     make_features(

@@ -5,8 +5,8 @@ from pathlib import Path
 from job import job
 from notes import noted
 
-from vwta.data.fetch import fetch
-from vwta.data.zenodo import read_lock
+from vwta.paper.data.fetch import fetch
+from vwta.paper.data.zenodo import read_lock
 
 with job(snakemake):
     params = snakemake.params

@@ -8,7 +8,7 @@ from pathlib import Path
 from job import job
 from notes import noted
 
-from vwta.data.fetch import File, fetch
+from vwta.paper.data.fetch import File, fetch
 
 with job(snakemake):
     params = snakemake.params

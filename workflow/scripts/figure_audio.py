@@ -4,8 +4,8 @@ from pathlib import Path
 
 from job import job
 
-from vwta.figures.audio import monte_carlo, nll_against_h, spread
-from vwta.figures.curves import training_curves_by_K
+from vwta.paper.figures.audio import monte_carlo, nll_against_h, spread
+from vwta.paper.figures.training_curves import training_curves_by_K
 
 with job(snakemake):
     metrics, curves = Path(snakemake.input.metrics), Path(snakemake.input.curves)

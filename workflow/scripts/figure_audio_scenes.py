@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.figures.audio_scenes import scenes, scenes_on_sphere
+from vwta.paper.figures.audio_scenes import scenes, scenes_on_sphere
 
 with job(snakemake):
     predictions = Path(snakemake.input[0])

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from job import job
 
-from vwta.figures.qualitative import dirac_limits
-from vwta.spaces import Box
+from vwta.geometry.spaces import Box
+from vwta.paper.figures.qualitative import dirac_limits
 
 with job(snakemake):
     dirac_limits(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.figures.synthetic import nll_against_h
+from vwta.paper.figures.nll_against_h import nll_against_h
 
 with job(snakemake):
     nll_against_h(

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from job import job
 
-from vwta.figures.proofs import proof_partition
-from vwta.sets import region
-from vwta.spaces import Box
+from vwta.geometry.spaces import Box
+from vwta.paper.figures.proofs import proof_partition
+from vwta.paper.theory.convex_sets import region
 
 with job(snakemake):
     proof_partition(

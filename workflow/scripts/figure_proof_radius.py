@@ -4,8 +4,8 @@ from pathlib import Path
 
 from job import job
 
-from vwta.figures.proofs import proof_radius
-from vwta.spaces import Box
+from vwta.geometry.spaces import Box
+from vwta.paper.figures.proofs import proof_radius
 
 with job(snakemake):
     proof_radius(

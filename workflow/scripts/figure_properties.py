@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.figures.properties import cells, point_density, weak_convergence
+from vwta.paper.figures.theory import cells, point_density, weak_convergence
 
 FIGURES = {
     "weak_convergence": weak_convergence,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.figures.against_K import quantitative
+from vwta.paper.figures.against_K import quantitative
 
 with job(snakemake):
     quantitative(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.figures.curves import training_curves
+from vwta.paper.figures.training_curves import training_curves
 
 with job(snakemake):
     training_curves(

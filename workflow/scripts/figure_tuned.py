@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.figures.against_K import tuned
+from vwta.paper.figures.against_K import tuned
 
 with job(snakemake):
     tuned(

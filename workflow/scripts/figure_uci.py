@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.figures.uci import bandwidth_search, comparison
+from vwta.paper.figures.uci import bandwidth_search, comparison
 
 with job(snakemake):
     protocol, datasets = snakemake.params.protocol, snakemake.params.datasets

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.figures.variants import variants
+from vwta.paper.figures.variants import variants
 
 with job(snakemake):
     variants(

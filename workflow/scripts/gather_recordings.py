@@ -5,8 +5,8 @@ from pathlib import Path
 from job import job
 from notes import noted
 
-from vwta.data.fetch import File
-from vwta.studies.audio.recordings import gather_recordings
+from vwta.paper.audio.recordings import gather_recordings
+from vwta.paper.data.fetch import File
 
 with job(snakemake):
     params = snakemake.params

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.synthetic.generate import generate
+from vwta.paper.synthetic.generate import generate
 
 with job(snakemake):
     generate(

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from job import job
 
-from vwta.verdicts import evidence, reported
-from vwta.verdicts.output import write
-from vwta.verdicts.table import Settings, judge_all
+from vwta.paper.verdicts import evidence, reported
+from vwta.paper.verdicts.output import write
+from vwta.paper.verdicts.table import Settings, judge_all
 
 with job(snakemake):
     measured = evidence.read([Path(path) for path in snakemake.input.metrics])

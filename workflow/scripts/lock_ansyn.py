@@ -5,7 +5,7 @@ from pathlib import Path
 from job import job
 from notes import noted
 
-from vwta.data.zenodo import lock_record
+from vwta.paper.data.zenodo import lock_record
 
 with job(snakemake):
     params = snakemake.params

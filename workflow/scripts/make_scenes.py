@@ -5,8 +5,8 @@ from pathlib import Path
 
 from job import job
 
-from vwta.data.errors import DataError
-from vwta.studies.audio.scenes import make_split
+from vwta.io.errors import DataError
+from vwta.paper.audio.scenes import make_split
 
 with job(snakemake):
     params = snakemake.params

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.uci.sizes import sizes
+from vwta.paper.uci.sizes import sizes
 
 with job(snakemake):
     sizes(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vwta.data.errors import Unavailable
+from vwta.io.errors import Unavailable
 
 __all__ = ["noted"]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.audio.predict import predict
+from vwta.paper.audio.predict import predict
 
 with job(snakemake):
     predict(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.synthetic.predict import predict
+from vwta.paper.synthetic.predict import predict
 
 with job(snakemake):
     pairs = zip(snakemake.input, snakemake.output, strict=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.uci.prepare import prepare_own
+from vwta.paper.uci.prepare import prepare_own
 
 with job(snakemake):
     entry = snakemake.params.entry

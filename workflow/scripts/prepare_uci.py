@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.uci.prepare import prepare
+from vwta.paper.uci.prepare import prepare
 
 with job(snakemake):
     prepare(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from job import job
 
-from vwta.page.build import build
-from vwta.page.contents import gather
+from vwta.paper.page.build import build
+from vwta.paper.page.contents import gather
 
 with job(snakemake):
     given = snakemake.input

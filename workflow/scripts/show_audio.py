@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.audio.show import show_scenes
+from vwta.paper.audio.show import show_scenes
 
 with job(snakemake):
     show_scenes(

@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 from job import job
 
-from vwta.audio_tables import write_tables
-from vwta.storage import read_table
+from vwta.io.storage import read_table
+from vwta.paper.audio.tables import write_tables
 
 with job(snakemake):
     metrics = read_table(Path(snakemake.input.metrics))

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from job import job
 
-from vwta.storage import read_table
-from vwta.tables import idle_atoms, write
+from vwta.io.storage import read_table
+from vwta.paper.tables import idle_atoms, write
 
 WORDS = """**Idle atoms.** `dead`: atoms that win no point of an input, on average over the inputs;
 `never_wins`: those that win no point of any input. Means over the seeds. A component of an MDN is

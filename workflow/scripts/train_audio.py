@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.audio.train import Settings, train
+from vwta.paper.audio.train import Settings, train
 
 with job(snakemake):
     train(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.synthetic.train import Settings, train
+from vwta.paper.synthetic.train import Settings, train
 
 with job(snakemake):
     train(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.studies.uci.train import Settings, train
+from vwta.paper.uci.train import Settings, train
 
 with job(snakemake):
     train(

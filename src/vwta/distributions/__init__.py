@@ -1,0 +1,1 @@
+"""Conditional densities from atoms, and what is measured on them."""

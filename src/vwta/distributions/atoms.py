@@ -1,0 +1,180 @@
+"""Atoms and their masses: what all mixtures have in common."""
+
+from __future__ import annotations
+
+__all__ = ["Atoms", "Shape", "broadcast_shapes", "safe_log"]
+
+import math
+from typing import ClassVar, Self
+
+import numpy as np
+import torch
+from torch import Size, Tensor
+from torch.distributions import Distribution, constraints
+
+from vwta.geometry.spaces import Sphere
+
+Shape = Size | list[int] | tuple[int, ...]
+
+
+class Atoms(Distribution):
+    """Atoms and their masses; the base of all mixtures.
+
+    Arguments:
+        points: atoms, `(*, K, e)`.
+        masses: their masses, non-negative, with sum 1 over K, `(*, K)`.
+        h: bandwidth, which broadcasts against the masses, `(*, K)`; None if there is none.
+    """
+
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}  # checked by hand, by name
+
+    def __init__(
+        self, points: Tensor, masses: Tensor, h: Tensor | None, validate_args: bool | None
+    ) -> None:
+        if points.dim() < 2 or masses.dim() < 1:
+            raise ValueError(
+                f"points are (*, K, d) and masses (*, K), found {tuple(points.shape)} and "
+                f"{tuple(masses.shape)}"
+            )
+        try:
+            shape = broadcast_shapes(points.shape[:-1], masses.shape, () if h is None else h.shape)
+        except ValueError as error:
+            raise ValueError(
+                f"points {tuple(points.shape)}, masses {tuple(masses.shape)} and h "
+                f"{() if h is None else tuple(h.shape)} do not fit together: "
+                "they are (*, K, d), (*, K) and a number or (*, K)"
+            ) from error
+        if points.shape[-2] != shape[-1] or shape[-1] == 0 or masses.shape[-1] != shape[-1]:
+            raise ValueError(
+                f"points {tuple(points.shape)} and masses {tuple(masses.shape)} need the same K > 0"
+            )
+        dtype = torch.promote_types(points.dtype, masses.dtype)
+        if not dtype.is_floating_point:
+            dtype = torch.get_default_dtype()
+        if torch.finfo(dtype).bits < 32:
+            raise TypeError(f"{dtype} is too coarse for densities; use float32 or float64")
+        self.points, self.masses = points.to(dtype), masses.to(dtype)
+        super().__init__(shape[:-1], points.shape[-1:], validate_args=validate_args)
+        if self._validate_args:
+            _check_finite(points, "points")
+            _check_masses(self.masses)
+
+    def __repr__(self) -> str:
+        parts = [f"K={self.components}", f"batch_shape={tuple(self.batch_shape)}"]
+        parts += [repr(vars(self)[name]) for name in ("kernel", "space") if name in vars(self)]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    @property
+    def components(self) -> int:
+        """Number K of atoms."""
+        return self.points.shape[-2]
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.masses[..., None] * self.points).sum(-2).expand(self._extended_shape())
+
+    def _move(self, new: Self, batch_shape: Size) -> Self:
+        """Complete a copy of this distribution, expanded to a batch shape."""
+        message = f"batch {tuple(self.batch_shape)} cannot expand to {tuple(batch_shape)}"
+        try:
+            fits = broadcast_shapes(self.batch_shape, batch_shape) == batch_shape
+        except ValueError as error:
+            raise ValueError(message) from error
+        if not fits:
+            raise ValueError(message)
+        new.points, new.masses = self.points, self.masses
+        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    def _batch_with(self, h: Tensor) -> Size:
+        """Batch shape together with that of a bandwidth."""
+        atoms = (*self.batch_shape, self.components)
+        message = (
+            f"h has shape {tuple(h.shape)}, but the law has batch shape {tuple(self.batch_shape)} "
+            f"and K = {self.components}: h is a number or broadcasts against (*, K)"
+        )
+        try:
+            shape = broadcast_shapes(atoms, h.shape)
+        except ValueError as error:
+            raise ValueError(message) from error
+        if shape[-1] != self.components:
+            raise ValueError(message)
+        return shape[:-1]
+
+    def _pick(self, sample_shape: Size, generator: torch.Generator | None) -> Tensor:
+        """Atoms drawn by their masses, `(sample_shape, batch_shape)`."""
+        masses = self.masses.expand(*self.batch_shape, self.components)
+        flat = masses.detach().reshape(-1, self.components)
+        count = sample_shape.numel()
+        if not count or not len(flat):
+            return torch.empty(
+                sample_shape + self.batch_shape, dtype=torch.long, device=flat.device
+            )
+        atom = torch.multinomial(flat, count, replacement=True, generator=generator)
+        return atom.T.view(sample_shape + self.batch_shape)
+
+    def _points_at(self, atom: Tensor) -> Tensor:
+        """Points `(*, e)` of the chosen atoms `(*)`, sample axes first."""
+        points = self.points.expand(*atom.shape, *self.points.shape[-2:])
+        index = atom[..., None, None].expand(*atom.shape, 1, points.shape[-1])
+        return points.gather(-2, index).squeeze(-2)
+
+    def _bandwidth_at(self, h: Tensor, atom: Tensor) -> Tensor:
+        """Bandwidth `(*)` of the chosen atoms `(*)`, or the one number that serves all."""
+        if not h.dim():
+            return h
+        return h.expand(*atom.shape, self.components).gather(-1, atom[..., None]).squeeze(-1)
+
+    def _target(self, value: Tensor) -> Tensor:
+        """The target y `(*, e)`, checked and in floating point."""
+        if value.dim() < 1 or value.shape[-1:] != self.event_shape:
+            raise ValueError(
+                f"y has shape {tuple(value.shape)}, but its last axis must have size "
+                f"{self.event_shape[0]}"
+            )
+        try:
+            broadcast_shapes(value.shape[:-1], self.batch_shape)
+        except ValueError as error:
+            raise ValueError(
+                f"y has shape {tuple(value.shape)}, but the law has batch shape "
+                f"{tuple(self.batch_shape)}: y is (*, {self.event_shape[0]}) with axes that "
+                "broadcast against the batch"
+            ) from error
+        if self._validate_args:
+            _check_finite(value, "y")
+        return value if value.is_floating_point() else value.to(self.points.dtype)
+
+    def _on_sphere(self, value: Tensor) -> Tensor:
+        """Targets `(*, 3)` of length 1, however they were rounded."""
+        if self._validate_args:
+            Sphere().check(value, "y")
+        return Sphere().project(value)
+
+
+def broadcast_shapes(*shapes: Shape) -> Size:
+    """As torch's, which loads symbolic algebra when it is first called: half a second a process."""
+    return Size(np.broadcast_shapes(*map(tuple, shapes)))
+
+
+def safe_log(masses: Tensor) -> Tensor:
+    """Log of masses; where they are 0 it is -inf with a gradient of 0, not nan."""
+    present = masses > 0
+    return torch.where(present, torch.where(present, masses, 1.0).log(), -math.inf)
+
+
+def _check_finite(values: Tensor, name: str) -> None:
+    bad = ~torch.isfinite(values)
+    if bad.any():
+        where = torch.nonzero(bad)[0].tolist()
+        raise ValueError(f"{name} must be finite, found {values[bad][0].item()} at {where}")
+
+
+def _check_masses(masses: Tensor) -> None:
+    _check_finite(masses, "masses")
+    if (masses < 0).any():
+        raise ValueError(f"masses must not be negative, found {masses.min().item()}")
+    total = masses.sum(-1)
+    off = (total - 1).abs() > 1e-5
+    if off.any():
+        raise ValueError(f"masses must sum to 1 over K, found a sum of {total[off][0].item()}")

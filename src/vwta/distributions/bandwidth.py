@@ -1,0 +1,154 @@
+"""Choice of the bandwidth h."""
+
+from __future__ import annotations
+
+__all__ = ["Minimum", "golden_section", "tune"]
+
+import math
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.distributions import Distribution
+
+from vwta.distributions.average import Average
+from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
+
+RATIO = (math.sqrt(5) - 1) / 2
+
+
+class Minimum(NamedTuple):
+    """Where a function is lowest, as far as a search went.
+
+    Attributes:
+        at: the point with the lowest value met.
+        value: that value.
+        tried: all points met and their values, in the order of the search.
+        interval: the ends of the last interval.
+    """
+
+    at: float
+    value: float
+    tried: tuple[tuple[float, float], ...]
+    interval: tuple[float, float]
+
+    @property
+    def evaluations(self) -> int:
+        """How often the function was evaluated."""
+        return len(self.tried)
+
+
+def golden_section(
+    function: Callable[[float], float], low: float, high: float, tolerance: float
+) -> Minimum:
+    """Minimum of a unimodal function, by golden-section search.
+
+    The interval shrinks by .618 for each evaluation until it is no longer than `tolerance`. The
+    lowest value met is returned, so that a function that is not unimodal never gives a worse point
+    than those tried.
+
+    Arguments:
+        function: function of one number. A nan counts as the worst value.
+        low: lower end of the interval.
+        high: upper end.
+        tolerance: length of the interval at which the search ends.
+
+    Example:
+        >>> round(golden_section(lambda h: (h - 0.3) ** 2, 0.1, 2.0, 1e-6).at, 4)
+        0.3
+    """
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ValueError(f"interval [{low}, {high}]: its ends must be finite and low < high")
+    if not tolerance > 0:
+        raise ValueError(f"tolerance {tolerance}: it must be positive")
+
+    tried: list[tuple[float, float]] = []
+
+    def value(point: float) -> float:
+        result = float(function(point))
+        result = math.inf if math.isnan(result) else result
+        tried.append((point, result))
+        return result
+
+    left, right = high - RATIO * (high - low), low + RATIO * (high - low)
+    at_left, at_right = value(left), value(right)
+    while high - low > tolerance:
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - RATIO * (high - low)
+            if not low < left < right:  # the interval is as short as floats allow
+                break
+            at_left = value(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + RATIO * (high - low)
+            if not left < right < high:
+                break
+            at_right = value(right)
+    point, lowest = min(tried, key=lambda pair: (pair[1], pair[0]))
+    return Minimum(point, lowest, tuple(tried), (low, high))
+
+
+def tune(
+    law: KernelMixture | VoronoiMixture | Average,
+    y: Tensor,
+    low: float,
+    high: float,
+    tolerance: float,
+    scale: Literal["log", "linear"] = "log",
+) -> Minimum:
+    r"""Bandwidth with the lowest negative log-likelihood :math:`-\frac{1}{n} \sum_i \log p_h(y_i)`.
+
+    The search goes over :math:`\log h`, on whose scale likelihoods vary evenly, or over h itself.
+    What does not depend on h, such as the cells, is computed once.
+
+    Arguments:
+        law: distribution for each point, of batch shape `(n,)`; its own bandwidth does not matter.
+        y: held-out points, in the domain, with shape `(n, d)`.
+        low: lowest bandwidth.
+        high: highest.
+        tolerance: how closely :math:`\log h`, or h, is found.
+        scale: which of them.
+
+    Example:
+        >>> import torch
+        >>> from vwta.geometry.kernels import Gaussian
+        >>> law = KernelMixture(torch.zeros(2, 1, 1), torch.ones(2, 1), Gaussian(1.0))
+        >>> round(tune(law, torch.tensor([[-0.3], [0.3]]), 0.01, 2.0, 1e-6).at, 3)
+        0.3
+    """
+    if not 0 < low < high:
+        raise ValueError(f"bandwidths from {low} to {high}: expected 0 < low < high")
+    if scale not in ("log", "linear"):
+        raise ValueError(f"scale {scale!r}: expected 'log' or 'linear'")
+    if not y.numel():
+        raise ValueError("y has no points: there is nothing to tune on")
+    outside = _outside(law, y)
+    if outside.any():
+        raise ValueError(
+            f"{int(outside.sum())} of {outside.numel()} points y lie outside the domain, where no "
+            "bandwidth has a density; leave them out"
+        )
+
+    def nll(h: float) -> float:
+        return -law.with_bandwidth(h).log_prob(y).mean().item()
+
+    if scale == "linear":
+        return golden_section(nll, low, high, tolerance)
+    found = golden_section(lambda t: nll(math.exp(t)), math.log(low), math.log(high), tolerance)
+    return Minimum(
+        math.exp(found.at),
+        found.value,
+        tuple((math.exp(point), value) for point, value in found.tried),
+        (math.exp(found.interval[0]), math.exp(found.interval[1])),
+    )
+
+
+def _outside(law: Distribution, y: Tensor) -> Tensor:
+    """Which points `(n, d)` lie outside the domain of a law, or of all that it averages."""
+    if isinstance(law, Average):
+        return torch.stack([_outside(each, y) for each in law.laws]).all(0)
+    if isinstance(law, VoronoiMixture) and not law.space.curved:
+        return ~law.space.contains(y)
+    return torch.zeros(y.shape[:-1], dtype=torch.bool, device=y.device)

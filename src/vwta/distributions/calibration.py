@@ -1,0 +1,187 @@
+r"""Scores and calibration of laws on the real line: plain functions of a law and its targets.
+
+A law has a batch of n, one for each target, and targets are `(n, 1)` or `(n,)`; see
+:func:`vwta.distributions.line.pieces_of` for the laws there are. All is done in float64, without
+gradients.
+"""
+
+from __future__ import annotations
+
+__all__ = ["coverage", "crps", "dequantised", "pit", "pit_deviation", "step_of"]
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.distributions import Distribution
+
+from vwta.distributions.line import Pieces, cdf, log_mass_between, pieces_of
+
+OFFSETS = (-7.0, -3.0, 0.0, 3.0, 7.0)  # in bandwidths: where intervals end
+NODES, WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))  # on [-1/2, 1/2]
+WORK = 2**17  # pairs looked at at once
+NOISE = 1e-9  # of the range: values closer than this are the same value
+
+
+def crps(law: Distribution, y: Tensor) -> Tensor:
+    r"""Continuous ranked probability score :math:`\int (F(t) - 1[y \leq t])^2 dt`, `(n,)`.
+
+    In the unit of `y`, lower is better. In closed form where no kernel is cut, otherwise by
+    Gauss-Legendre quadrature between the places where :math:`F` bends, to about 1e-8 of h.
+
+    Arguments:
+        law: law for each target, of batch shape `(n,)`.
+        y: targets, `(n, 1)` or `(n,)`.
+
+    Example:
+        >>> from vwta import Gaussian, KernelMixture
+        >>> law = KernelMixture(torch.zeros(1, 1, 1), torch.ones(1, 1), Gaussian(1.0))
+        >>> crps(law, torch.zeros(1))
+        tensor([0.2337], dtype=torch.float64)
+    """
+    y, pieces = _targets(law, y), pieces_of(law)
+    count = pieces.points.shape[-1]
+    rows = Pieces(*(x.reshape(-1, count) for x in pieces))
+    uncut = bool(rows.left.isinf().all() and rows.right.isinf().all())
+    score, size = (_crps_uncut, count**2) if uncut else (_crps_cut, len(OFFSETS) * count**2)
+    step, flat = max(1, WORK // size), y.flatten()
+    parts = [slice(start, start + step) for start in range(0, len(flat), step)]
+    scores = [score(Pieces(*(x[part] for x in rows)), flat[part]) for part in parts]
+    return torch.cat([flat[:0], *scores]).view(y.shape)
+
+
+def pit(law: Distribution, y: Tensor) -> Tensor:
+    """Probability integral transform `F(y)`, `(n,)`: uniform on [0, 1] if the law is right.
+
+    Arguments:
+        law: law for each target, of batch shape `(n,)`.
+        y: targets, `(n, 1)` or `(n,)`.
+    """
+    return cdf(law, _targets(law, y))
+
+
+def pit_deviation(values: Tensor) -> float:
+    r"""Kolmogorov distance :math:`\sup_u |\frac{1}{n} \#\{i : v_i \leq u\} - u|` from uniform.
+
+    Arguments:
+        values: outcomes of :func:`pit`, `(n,)`.
+
+    Example:
+        >>> pit_deviation(torch.tensor([0.5, 0.5]))
+        0.5
+    """
+    if not values.numel():
+        raise ValueError("there are no values: nothing deviates")
+    ordered = values.flatten().sort().values
+    rank = torch.arange(len(ordered) + 1, dtype=ordered.dtype) / len(ordered)
+    return torch.maximum(rank[1:] - ordered, ordered - rank[:-1]).max().item()
+
+
+def coverage(values: Tensor, level: float = 0.9) -> float:
+    r"""Fraction of targets in the central interval of a level, :math:`|2 v - 1| \leq level`.
+
+    Arguments:
+        values: outcomes of :func:`pit`, `(n,)`.
+        level: mass of the interval, between 0 and 1.
+
+    Example:
+        >>> coverage(torch.tensor([0.01, 0.3, 0.6, 0.9]))
+        0.75
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level {level}: expected a number between 0 and 1")
+    return (2 * values - 1).abs().le(level).double().mean().item()
+
+
+def dequantised(law: Distribution, y: Tensor, step: float) -> Tensor:
+    r"""Log-density at `y` of the law with uniform noise of one step added, `(n,)`.
+
+    .. math:: \log \frac{F(y + s / 2) - F(y - s / 2)}{s}
+
+    It is bounded by :math:`-\log s` however narrow the law: the likelihood of a discrete target.
+
+    Arguments:
+        law: law for each target, of batch shape `(n,)`.
+        y: targets, `(n, 1)` or `(n,)`.
+        step: step `s` of the target, see :func:`step_of`.
+    """
+    if not (step > 0 and math.isfinite(step)):
+        raise ValueError(f"step {step}: it must be positive and finite")
+    y = _targets(law, y)
+    low, high = y - step / 2, y + step / 2
+    return log_mass_between(law, low, high) - torch.log(high - low)
+
+
+def step_of(values: Tensor) -> float:
+    """Step of a discrete target: the smallest gap between neighbouring distinct values.
+
+    Arguments:
+        values: targets, of any shape; gaps below 1e-9 of their range are rounding, no gaps. Those
+            that were rounded to float32 on the way have larger ones.
+
+    Example:
+        >>> step_of(torch.tensor([3.0, 5.0, 5.5, 5.0]))
+        0.5
+    """
+    if not values.numel() or values.isnan().any():
+        missing = int(values.isnan().sum())
+        raise ValueError(f"{values.numel()} values, {missing} of them nan: there is no step")
+    ordered = values.detach().double().flatten().sort().values
+    gaps = ordered.diff()
+    gaps = gaps[gaps > NOISE * (ordered[-1] - ordered[0])]
+    if not len(gaps):
+        raise ValueError(f"{len(ordered)} values, all of them the same: there is no step")
+    return gaps.min().item()
+
+
+def _targets(law: Distribution, y: Tensor) -> Tensor:
+    """Targets in float64, in the batch shape of the law."""
+    shape = tuple(law.batch_shape)
+    if tuple(y.shape) not in (shape, (*shape, 1)):
+        raise ValueError(
+            f"y has shape {tuple(y.shape)}, but the law has batch shape {shape}: one target each"
+        )
+    return y.detach().to(torch.float64).reshape(shape)
+
+
+def _crps_uncut(pieces: Pieces, y: Tensor) -> Tensor:
+    r""":math:`E|Y - y| - \frac{1}{2} E|Y - Y'|` of Gaussian mixtures, `(n,)`."""
+    z, h, masses = pieces.points, pieces.h, pieces.masses
+    to_target = (masses * _mean_distance(y[:, None] - z, h)).sum(-1)
+    scale = torch.hypot(h[:, :, None], h[:, None])
+    pairs = _mean_distance(z[:, :, None] - z[:, None], scale)
+    return to_target - torch.einsum("ni,nij,nj->n", masses, pairs, masses) / 2
+
+
+def _mean_distance(mean: Tensor, scale: Tensor) -> Tensor:
+    """Mean of the absolute value of a Gaussian."""
+    x = mean / scale * math.sqrt(0.5)
+    return mean * torch.erf(x) + scale * math.sqrt(2 / math.pi) * torch.exp(-(x**2))
+
+
+def _crps_cut(pieces: Pieces, y: Tensor) -> Tensor:
+    """The score by quadrature, `(n,)`; in each interval only pieces that reach into it vary."""
+    endless = y.isinf()
+    if endless.any():
+        return _crps_cut(pieces, y.masked_fill(endless, 0.0)).masked_fill(endless, math.inf)
+    ends = _ends(pieces)
+    first, last = ends[..., 0], ends[..., -1]
+    ends = torch.cat([ends.flatten(1), y[:, None]], 1).sort(1).values
+    width, middle = ends.diff(), (ends[:, 1:] + ends[:, :-1]) / 2
+    passed = middle[:, :, None] >= last[:, None]
+    below = torch.einsum("nbp,np->nb", passed.to(y), pieces.masses)
+    values = (below - (middle >= y[:, None]).to(y))[..., None].repeat(1, 1, len(NODES))
+    varies = ~passed & (middle[:, :, None] > first[:, None]) & (width > 0)[:, :, None]
+    row, interval, piece = torch.nonzero(varies, as_tuple=True)
+    nodes = y.new_tensor(NODES) * width[row, interval, None] + middle[row, interval, None]
+    part = Pieces(*(x[row, piece, None] for x in pieces)).mass_below(nodes)
+    values.view(-1, len(NODES)).index_add_(0, row * width.shape[1] + interval, part)
+    return ((values**2 @ y.new_tensor(WEIGHTS)) * width).sum(1)
+
+
+def _ends(pieces: Pieces) -> Tensor:
+    """Places between which each piece is smooth, in order, `(n, P, offsets)`."""
+    z, left, right = (x[..., None] for x in (pieces.points, pieces.left, pieces.right))
+    h = pieces.h.clamp_max(torch.finfo(z.dtype).max / 10)[..., None]
+    return z + torch.minimum(torch.maximum(z.new_tensor(OFFSETS) * h, -left), right)

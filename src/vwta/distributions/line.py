@@ -1,0 +1,197 @@
+r"""Laws on the real line: masses of intervals, in log space and without cancellation.
+
+All laws here are sums of *pieces*, each a kernel around an atom, cut at a distance to the left and
+one to the right:
+
+.. math:: p(y) = \sum_i \gamma_i \frac{K_h(z_i, y)}{V_i} 1[-l_i \leq y - z_i \leq r_i],
+    \qquad V_i = \int_{-l_i}^{r_i} K_h(0, t) dt
+
+Uncut kernels reach to infinity, cells of a Voronoi mixture end midway to the next atom or at the
+side of the box, and an average of laws has the pieces of all of them.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Pieces", "cdf", "log_mass_between", "pieces_of"]
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.distributions import Distribution
+
+from vwta.distributions.atoms import safe_log
+from vwta.distributions.average import Average
+from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
+from vwta.geometry.spaces import Box
+
+NODES, WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))  # on [-1/2, 1/2]
+SMOOTH = 0.5  # a log-density that varies by less is integrated to the last digit by these nodes
+
+
+class Pieces(NamedTuple):
+    """Kernels around atoms of the line, each cut on both sides; all in float64, `(*, P)`.
+
+    Arguments:
+        points: atoms.
+        h: bandwidths; infinite for uniform kernels.
+        left: how far each piece reaches to the left of its atom, at least 0; may be infinite.
+        right: likewise to the right.
+        masses: with sum 1 over the pieces.
+    """
+
+    points: Tensor
+    h: Tensor
+    left: Tensor
+    right: Tensor
+    masses: Tensor
+
+    def log_mass_between(self, low: Tensor, high: Tensor) -> Tensor:
+        """Log of the mass of each piece between numbers that broadcast against `(*, P)`."""
+        lower = torch.maximum(low - self.points, -self.left)
+        upper = torch.minimum(high - self.points, self.right)
+        whole = (lower > -self.left) & (upper < self.right)
+        width = torch.where(whole, high - low, upper - lower)
+        inside = _log_gaussian(lower / self.h, upper / self.h, width / self.h)
+        inside = torch.where(self.h.isinf(), torch.log(width), inside)
+        inside = torch.where((width <= 0) | (low >= high), -math.inf, inside)
+        total = torch.log(self._measure(self.left) + self._measure(self.right))
+        return safe_log(self.masses) + (inside - total)
+
+    def mass_below(self, y: Tensor) -> Tensor:
+        """Mass of each piece below numbers that broadcast against `(*, P)`."""
+        apart = torch.minimum(torch.maximum(y - self.points, -self.left), self.right)
+        left, right = self._measure(self.left), self._measure(self.right)
+        return (self._measure(apart) + left) * (self.masses / (left + right))
+
+    def _measure(self, reach: Tensor) -> Tensor:
+        """Mass of the uncut kernel from 0 to `reach`, with its sign; the length if uniform."""
+        mass = torch.erf(reach * (math.sqrt(0.5) / self.h)) / 2
+        flat = self.h.isinf()
+        return torch.where(flat, reach, mass) if flat.any() else mass
+
+
+def pieces_of(law: Distribution) -> Pieces:
+    """Pieces of a law on the line, `(*, P)`; no gradients flow through them.
+
+    Masses are brought to a sum of 1 in float64: in float32 they have it within rounding only.
+
+    Arguments:
+        law: a :class:`KernelMixture`, a :class:`VoronoiMixture` or an :class:`Average` of such, of
+            event shape `(1,)`.
+    """
+    if tuple(law.event_shape) != (1,):
+        raise ValueError(f"law has event shape {tuple(law.event_shape)}, expected (1,): the line")
+    if isinstance(law, Average):
+        parts = zip(*(pieces_of(each) for each in law.laws), strict=True)
+        together = Pieces(*(torch.cat(part, -1) for part in parts))
+        return together._replace(masses=together.masses / len(law.laws))
+    if isinstance(law, VoronoiMixture):
+        return _cut(law)
+    if isinstance(law, KernelMixture):
+        z, h, masses = _atoms(law)
+        endless = torch.full_like(z, math.inf)
+        return Pieces(z, h, endless, endless, masses)
+    raise TypeError(
+        f"{type(law).__name__}: expected a KernelMixture, a VoronoiMixture or an Average of such"
+    )
+
+
+def log_mass_between(law: Distribution, low: Tensor | float, high: Tensor | float) -> Tensor:
+    r"""Log of a law's mass in intervals, :math:`\log \int_{low}^{high} p(y) dy`, in float64.
+
+    It does not cancel: it has all digits far from every atom and for the shortest intervals. Where
+    `low >= high` it is -inf.
+
+    Arguments:
+        law: law on the line, see :func:`pieces_of`.
+        low: lower ends, `(*)`, which broadcast against the batch shape; may be infinite. They have
+            no event axis, unlike the argument of `log_prob`.
+        high: upper ends, likewise.
+
+    Example:
+        >>> from vwta import Gaussian
+        >>> law = KernelMixture(torch.zeros(1, 1), torch.ones(1), Gaussian(0.1))
+        >>> log_mass_between(law, 4.0, 5.0)  # 40 standard deviations away
+        tensor(-804.6084, dtype=torch.float64)
+    """
+    pieces = pieces_of(law)
+    like = pieces.points
+    low, high = (
+        torch.as_tensor(x, dtype=like.dtype, device=like.device).detach() for x in (low, high)
+    )
+    each = (Pieces(*x) for x in zip(*(x.unbind(-1) for x in pieces), strict=True))
+    terms = [piece.log_mass_between(low, high) for piece in each]  # one by one: little memory
+    return torch.logsumexp(torch.stack(terms), 0).clamp_max(0)
+
+
+def cdf(law: Distribution, y: Tensor | float) -> Tensor:
+    r"""Distribution function :math:`F(y) = \int_{-\infty}^y p(t) dt`, in float64.
+
+    Arguments:
+        law: law on the line, see :func:`pieces_of`.
+        y: numbers, `(*)`, which broadcast against the batch shape, without an event axis.
+
+    Example:
+        >>> from vwta import Uniform
+        >>> points, masses = torch.tensor([[-0.5], [0.5]]), torch.tensor([0.25, 0.75])
+        >>> law = VoronoiMixture(points, masses, Uniform(), Box(-1.0, 1.0))
+        >>> cdf(law, torch.tensor([-0.5, 0.0, 0.5]))
+        tensor([0.1250, 0.2500, 0.6250], dtype=torch.float64)
+    """
+    return log_mass_between(law, -math.inf, y).exp()
+
+
+def _atoms(law: KernelMixture | VoronoiMixture) -> tuple[Tensor, Tensor, Tensor]:
+    """Atoms, bandwidths and masses in float64, `(*, K)`."""
+    shape = (*law.batch_shape, law.components)
+    z = law.points[..., 0].detach().to(torch.float64).expand(shape)
+    h, masses = law.kernel.h.detach().to(z).expand(shape), law.masses.detach().to(z).expand(shape)
+    return z, h, masses / masses.sum(-1, keepdim=True)
+
+
+def _cut(law: VoronoiMixture) -> Pieces:
+    """Cells of a line, from left to right, then those that twins leave empty, of mass 0."""
+    assert isinstance(law.space, Box)
+    z, h, masses = _atoms(law)
+    low, high = law.space.bounds(z[..., None])
+    z, order = torch.sort(torch.clamp(z, low, high), stable=True)
+    new = torch.ones_like(z, dtype=torch.bool)
+    new[..., 1:] = z.diff() > 0
+    masses = torch.zeros_like(z).scatter_add(-1, new.cumsum(-1) - 1, masses.gather(-1, order))
+    cells = torch.argsort((~new).to(torch.uint8), stable=True)
+    z, h, used = z.gather(-1, cells), h.gather(-1, order).gather(-1, cells), new.gather(-1, cells)
+    halfway = z.diff() / 2
+    left, right = z - low, high - z
+    left[..., 1:] = halfway
+    right[..., :-1] = torch.where(used[..., 1:], halfway, right[..., :-1])
+    left, right = (torch.where(used, reach, 1.0) for reach in (left, right))
+    return Pieces(z, h, left, right, masses)
+
+
+def _log_gaussian(lower: Tensor, upper: Tensor, width: Tensor) -> Tensor:
+    r"""Log of a standard Gaussian's mass between numbers whose difference is `width`.
+
+    Around 0 it is a sum of two error functions. Beside 0, with the end :math:`a \geq 0` nearer to
+    it and :math:`b = a + width`, the factor :math:`e^{-a^2 / 2}` is taken out:
+
+    .. math:: \log \int_a^b \varphi = -\frac{a^2}{2} - \log 2 + \log\left(erfcx(a / \sqrt 2) -
+        e^{-(b^2 - a^2) / 2} erfcx(b / \sqrt 2)\right)
+
+    and by quadrature what is left of the integral where that difference would cancel.
+    """
+    near = torch.maximum(lower, -upper)
+    fall = width * (near + width / 2)
+    root = math.sqrt(0.5)
+    far = torch.special.erfcx((near + width) * root) * torch.exp(-fall)
+    beside = torch.log((torch.special.erfcx(near * root) - far).clamp_min(0)) - math.log(2)
+    short = torch.zeros_like(fall)
+    for node, weight in zip(NODES, WEIGHTS, strict=True):
+        step = width * (0.5 + float(node))
+        short += float(weight) * torch.exp(-step * (near + step / 2))
+    short = torch.log(width) + torch.log(short) - math.log(2 * math.pi) / 2
+    beside = torch.where(fall < SMOOTH, short, beside) - near**2 / 2
+    around = torch.log((torch.erf(upper * root) - torch.erf(lower * root)) / 2)
+    return torch.where(near < 0, around, beside)

@@ -1,0 +1,370 @@
+r"""Conditional densities from atoms: Dirac, kernel and Voronoi mixtures.
+
+Each is *atoms x kernel x cut*: K points and their masses, an isotropic kernel, and whether each
+kernel is cut to the Voronoi cell of its atom.
+"""
+
+from __future__ import annotations
+
+__all__ = ["DiracMixture", "KernelMixture", "VoronoiMixture"]
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Size, Tensor
+from torch.distributions import constraints
+
+from vwta.distributions.atoms import Atoms, Shape, broadcast_shapes, safe_log
+from vwta.geometry.cells import Tessellation
+from vwta.geometry.directions import Directions
+from vwta.geometry.kernels import Kernel, Uniform, VonMisesFisher
+from vwta.geometry.moments import sphere_moments
+from vwta.geometry.sectors import sample_sphere
+from vwta.geometry.spaces import Space, Sphere
+
+
+class DiracMixture(Atoms):
+    r"""Atoms alone, :math:`\sum_k \gamma_k \delta_{z_k}`: what WTA predicts before any kernel.
+
+    Arguments:
+        points: atoms, `(*, K, e)`.
+        masses: their masses, `(*, K)`.
+
+    Example:
+        >>> d = DiracMixture(torch.tensor([[0.0], [1.0]]), torch.tensor([0.25, 0.75]))
+        >>> d.mean, d.variance
+        (tensor([0.7500]), tensor([0.1875]))
+    """
+
+    def __init__(self, points: Tensor, masses: Tensor, validate_args: bool | None = None) -> None:
+        super().__init__(points, masses, None, validate_args)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return constraints.real_vector
+
+    @property
+    def variance(self) -> Tensor:
+        apart = self.points - self.mean[..., None, :]
+        return (self.masses[..., None] * apart**2).sum(-2).expand(self._extended_shape())
+
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> DiracMixture:
+        return self._move(_instance or object.__new__(DiracMixture), Size(batch_shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        raise NotImplementedError(
+            "a DiracMixture has no density; put a kernel on it (KernelMixture, VoronoiMixture)"
+        )
+
+    def sample(self, sample_shape: Shape = (), generator: torch.Generator | None = None) -> Tensor:
+        with torch.no_grad():
+            return self._points_at(self._pick(Size(sample_shape), generator))
+
+
+class KernelMixture(Atoms):
+    r"""A kernel on every atom, uncut, :math:`\sum_k \gamma_k K_h(z_k, y)`: Kernel-WTA.
+
+    With one bandwidth for each component, `h` `(*, K)`, it is a mixture density network's output.
+
+    Arguments:
+        points: atoms, `(*, K, d)`; unit vectors `(*, K, 3)` for :class:`VonMisesFisher`.
+        masses: their masses, `(*, K)`.
+        kernel: :class:`Gaussian` or :class:`VonMisesFisher`.
+
+    Example:
+        >>> from vwta import Gaussian
+        >>> d = KernelMixture(torch.zeros(2, 1, 2), torch.ones(2, 1), Gaussian(0.5))
+        >>> d.log_prob(torch.zeros(2))
+        tensor([-0.4516, -0.4516])
+    """
+
+    def __init__(
+        self, points: Tensor, masses: Tensor, kernel: Kernel, validate_args: bool | None = None
+    ) -> None:
+        if isinstance(kernel, Uniform):
+            raise TypeError("a Uniform kernel must be cut: use VoronoiMixture")
+        super().__init__(points, masses, kernel.h, validate_args)
+        self.kernel = kernel.at(kernel.h.to(self.points))
+        if isinstance(kernel, VonMisesFisher):
+            Sphere().dim(points.shape[-1])
+            if self._validate_args:
+                Sphere().check(self.points, "points")
+            self.points = Sphere().project(self.points)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return Sphere().support if self.kernel.curved else constraints.real_vector
+
+    @property
+    def mean(self) -> Tensor:
+        if not self.kernel.curved:
+            return super().mean
+        return _mean(*self._moments()).to(self.points.dtype).expand(self._extended_shape())
+
+    @property
+    def variance(self) -> Tensor:
+        return _variance(*self._moments()).to(self.points.dtype).expand(self._extended_shape())
+
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> KernelMixture:
+        new: KernelMixture = _instance or object.__new__(KernelMixture)
+        new.kernel = self.kernel
+        return self._move(new, Size(batch_shape))
+
+    def with_bandwidth(self, h: Tensor | float) -> KernelMixture:
+        """The same atoms at another bandwidth, in a batch that fits both."""
+        kernel = self.kernel.with_bandwidth(h)
+        batch_shape = self._batch_with(kernel.h)
+        new = KernelMixture(self.points, self.masses, kernel, self._validate_args)
+        return new.expand(batch_shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value = self._target(value)
+        if self.kernel.curved:
+            value = self._on_sphere(value)
+        spread = ((value[..., None, :] - self.points) ** 2).sum(-1) / 2
+        log_density = self.kernel.log_density(spread, self.event_shape[0])
+        terms = safe_log(self.masses) + log_density
+        shape = broadcast_shapes(value.shape[:-1], self.batch_shape)
+        return torch.logsumexp(terms, -1).expand(shape)
+
+    def sample(self, sample_shape: Shape = (), generator: torch.Generator | None = None) -> Tensor:
+        with torch.no_grad():
+            atom = self._pick(Size(sample_shape), generator)
+            z, h = self._points_at(atom), self._bandwidth_at(self.kernel.h, atom)
+            if not self.kernel.curved:
+                noise = torch.randn(z.shape, dtype=z.dtype, device=z.device, generator=generator)
+                return z + h[..., None] * noise
+            at = self.kernel.at(h.expand(atom.shape).flatten())
+            return Sphere().project(sample_sphere(at, z.reshape(-1, 3), generator)).view(z.shape)
+
+    def _moments(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """What :func:`_variance` takes, in float64."""
+        z, masses = (x.to(_precise(self.points)) for x in (self.points, self.masses))
+        kernel = self.kernel.at(self.kernel.h.to(z))
+        if self.kernel.curved:
+            return masses, z, *sphere_moments(kernel, z)
+        return masses, z, torch.zeros_like(z), (kernel.h**2)[..., None]
+
+
+class VoronoiMixture(Atoms):
+    r"""A kernel on every atom, cut to its Voronoi cell: Voronoi-WTA.
+
+    .. math:: \sum_k \gamma_k \frac{K_h(z_k, y)}{V_k} 1[y \in Y_k],
+        \qquad V_k = \int_{Y_k} K_h(z_k, y') dy'
+
+    Every cell has the mass of its atom, whatever the bandwidth. Atoms that coincide share one cell:
+    it goes to the first of them and has the sum of their masses, the others have an empty cell.
+    Gradients flow through `log_prob` and `log_cell_mass`, not through `mean` and `variance`.
+
+    Arguments:
+        points: atoms in the domain, `(*, K, e)`.
+        masses: their masses, `(*, K)`.
+        kernel: :class:`Gaussian` or :class:`Uniform` in a box, :class:`VonMisesFisher` or
+            :class:`Uniform` on the sphere; its `h` is a number or broadcasts against `(*, K)`.
+        space: :class:`Box` or :class:`Sphere`.
+        directions: estimate volumes along directions (the paper: `Directions(40, random=True)`)
+            where they could be exact; also how finely to do so in three and more dimensions.
+
+    Example:
+        >>> from vwta import Box, Gaussian
+        >>> points, masses = torch.tensor([[-0.5], [0.5]]), torch.tensor([0.25, 0.75])
+        >>> d = VoronoiMixture(points, masses, Gaussian(1e3), Box(-1.0, 1.0))
+        >>> d.log_prob(torch.tensor([[-0.2], [0.2], [1.5]])).exp()
+        tensor([0.2500, 0.7500, 0.0000])
+    """
+
+    def __init__(
+        self,
+        points: Tensor,
+        masses: Tensor,
+        kernel: Kernel,
+        space: Space,
+        directions: Directions | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        super().__init__(points, masses, kernel.h, validate_args)
+        if not isinstance(kernel, Uniform) and kernel.curved != space.curved:
+            wanted = "VonMisesFisher" if space.curved else "Gaussian"
+            raise TypeError(f"{space} needs a {wanted} or Uniform kernel, found {kernel!r}")
+        if isinstance(kernel, Uniform) and not space.bounded:
+            raise ValueError(f"a Uniform kernel needs a bounded space, found {space}")
+        self.kernel, self.space = kernel, space
+        space.dim(points.shape[-1])  # refuses points of another space
+        if self._validate_args:
+            space.check(self.points, "points")
+        self.points = space.project(self.points)
+        flat = self.points.to(_precise(self.points)).reshape(-1, *points.shape[-2:])
+        self._cells = Tessellation(space.project(flat), space, directions)
+        rows = torch.arange(len(flat), device=points.device).view(points.shape[:-2])
+        self._rows = rows.expand(self.batch_shape)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return self.space.support
+
+    @property
+    def log_cell_mass(self) -> Tensor:
+        """Log of the kernel's mass in every cell, log V `(*, K)`; log-volume if it is uniform."""
+        return self._every_cell(self._cells.log_mass)
+
+    @property
+    def log_cell_mass_error(self) -> Tensor:
+        """Standard error of :attr:`log_cell_mass`, `(*, K)`; 0 where it is exact."""
+        return self._every_cell(self._cells.log_mass_error)
+
+    @property
+    def mean(self) -> Tensor:
+        return _mean(*self._moments()).to(self.points.dtype)
+
+    @property
+    def variance(self) -> Tensor:
+        return _variance(*self._moments()).to(self.points.dtype)
+
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> VoronoiMixture:
+        new = self._copy(self.kernel, _instance)
+        new._rows = self._rows.expand(batch_shape)
+        return self._move(new, Size(batch_shape))
+
+    def with_bandwidth(self, h: Tensor | float) -> VoronoiMixture:
+        """The same cells at another bandwidth, in a batch that fits both; geometry is reused."""
+        kernel = self.kernel.with_bandwidth(h)
+        new = self._copy(kernel)
+        batch_shape = self._batch_with(kernel.h)
+        new._rows = self._rows.expand(batch_shape)
+        return self._move(new, batch_shape)
+
+    def cell_of(self, value: Tensor) -> Tensor:
+        """Index of the Voronoi cell of `y` `(*, e)`: the nearest atom, the first of equals."""
+        value = self._target(value)
+        shape = broadcast_shapes(value.shape[:-1], self.batch_shape)
+        y = value.detach().to(self._cells.points).expand(*shape, -1).reshape(-1, value.shape[-1])
+        return self._cells.nearest(y, self._rows.expand(shape).flatten()).view(shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value = self._target(value)
+        if self.space.curved:
+            value = self._on_sphere(value)
+        atom = self.cell_of(value)
+        pairs, which = self._distinct(atom)
+        cell, kernel = self._cells_of(pairs)
+        log_scale = self._log_masses(pairs, cell) - self._cells.log_mass(cell, kernel)
+        spread = ((value - self._points_at(atom)) ** 2).sum(-1) / 2
+        h = self._bandwidth_at(self.kernel.h.to(self.points), atom)
+        log_density = self.kernel.at(h).log_density(spread, self._cells.dim)
+        log_prob = log_density + log_scale.to(spread.dtype)[which].view(atom.shape)
+        if self.space.curved:
+            return log_prob
+        return torch.where(self.space.contains(value), log_prob, -math.inf)
+
+    def sample(self, sample_shape: Shape = (), generator: torch.Generator | None = None) -> Tensor:
+        with torch.no_grad():
+            atom = self._first_twin(self._pick(Size(sample_shape), generator))
+            if not atom.numel():
+                return self.points.new_empty(*atom.shape, *self.event_shape)
+            pairs, which = self._distinct(atom)
+            cell, kernel = self._cells_of(pairs)
+            by_batch = which.view(-1, self._rows.numel()).T.reshape(-1)  # neighbours in memory
+            y = self._cells.sample(cell, kernel, by_batch, generator).to(self.points.dtype)
+            y = self.space.project(y).view(self._rows.numel(), -1, *self.event_shape)
+            return y.transpose(0, 1).reshape(*atom.shape, *self.event_shape)
+
+    def _copy(self, kernel: Kernel, _instance: Any = None) -> VoronoiMixture:
+        new: VoronoiMixture = _instance or object.__new__(VoronoiMixture)
+        new.kernel, new.space, new._cells = kernel, self.space, self._cells
+        return new
+
+    def _distinct(self, atom: Tensor) -> tuple[Tensor, Tensor]:
+        """Distinct pairs as numbers `batch * K + atom`, and which of them each atom is."""
+        count = self._rows.numel()
+        batch = torch.arange(count, device=atom.device).view(self.batch_shape).expand(atom.shape)
+        pair = (batch * self.components + atom).flatten()
+        if atom.shape == self.batch_shape:
+            return pair, torch.arange(len(pair), device=pair.device)
+        present = torch.zeros(count * self.components, dtype=torch.bool, device=pair.device)
+        present[pair] = True
+        return torch.nonzero(present)[:, 0], (present.cumsum(0) - 1)[pair]
+
+    def _cells_of(self, pairs: Tensor) -> tuple[Tensor, Kernel]:
+        """Cells that pairs stand for, and the kernel with a bandwidth for each, `(P,)`."""
+        batch, atom = pairs // self.components, pairs % self.components
+        cell = self._rows.reshape(-1)[batch] * self.components + atom
+        h = self.kernel.h.to(self._cells.points)
+        if h.numel() == 1:
+            return cell, self.kernel.at(h.reshape(1).expand(len(pairs)))
+        h = h.expand(*self.batch_shape, self.components).reshape(-1)[pairs]
+        return cell, self.kernel.at(h)
+
+    def _log_masses(self, pairs: Tensor, cell: Tensor) -> Tensor:
+        """Log-mass of atoms, with that of their twins, `(P,)`."""
+        masses = self.masses.to(self._cells.points).expand(*self.batch_shape, self.components)
+        masses = masses.reshape(-1, self.components)
+        batch, atom = pairs // self.components, pairs % self.components
+        own = masses[batch, atom]
+        shared = self._cells.has_twin(cell)
+        if shared.any():
+            twins = self._cells.twins(cell[shared])
+            own = own.masked_scatter(shared, (masses[batch[shared]] * twins).sum(-1))
+        return safe_log(own)
+
+    def _first_twin(self, atom: Tensor) -> Tensor:
+        """The atom that has the cell, in place of a twin that has none."""
+        pairs, which = self._distinct(atom)
+        cell, _ = self._cells_of(pairs)
+        shared = self._cells.has_twin(cell)
+        if not shared.any():
+            return atom
+        first = pairs % self.components
+        first[shared] = self._cells.twins(cell[shared]).to(torch.uint8).argmax(1)
+        return first[which].view(atom.shape)
+
+    def _every_cell(self, function: Callable[[Tensor, Kernel], Tensor]) -> Tensor:
+        pairs = torch.arange(self._rows.numel() * self.components, device=self.points.device)
+        values = function(*self._cells_of(pairs))
+        return values.view(*self.batch_shape, self.components).to(self.points.dtype)
+
+    def _moments(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """What :func:`_variance` takes, in float64."""
+        with torch.no_grad():
+            pairs = torch.arange(self._rows.numel() * self.components, device=self.points.device)
+            cell, kernel = self._cells_of(pairs)
+            absent = self._cells.is_empty(cell)  # their masses count with the first twin
+            masses = torch.where(absent, 0.0, self._log_masses(pairs, cell).exp())
+            shape = (*self.batch_shape, self.components)
+            first, second = (
+                torch.where(absent[:, None], 0.0, x).view(*shape, *self.event_shape)
+                for x in self._cells.moments(cell, kernel)
+            )
+            return masses.view(shape), self._cells.points[self._rows], first, second
+
+
+def _mean(masses: Tensor, z: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    """Mean `(*, e)` of a mixture, see :func:`_variance`."""
+    return (_shares(masses) * (z + first)).sum(-2)
+
+
+def _variance(masses: Tensor, z: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    r"""Variance `(*, e)` of a mixture with mean :math:`m`, without cancellation.
+
+    .. math:: \sum_k \gamma_k (E_k[(y - z_k)^2] + 2 (z_k - m) E_k[y - z_k] + (z_k - m)^2)
+
+    Arguments:
+        masses: masses of the components, `(*, K)`.
+        z: their atoms, `(*, K, e)`.
+        first: their means of `y - z`, `(*, K, e)`.
+        second: their means of its squares, `(*, K, e)`.
+    """
+    apart = z - _mean(masses, z, first, second)[..., None, :]
+    square = second + 2 * apart * first + apart**2
+    return (_shares(masses) * square).sum(-2).clamp_min(0)
+
+
+def _shares(masses: Tensor) -> Tensor:
+    """Masses `(*, K, 1)` with sum 1: in float32 they have it within rounding only."""
+    return (masses / masses.sum(-1, keepdim=True))[..., None]
+
+
+def _precise(like: Tensor) -> torch.dtype:
+    """Geometry is done in float64, except on devices that have none."""
+    return torch.float32 if like.device.type == "mps" else torch.float64

@@ -1,0 +1,1 @@
+"""Spaces, kernels, and Voronoi cells with their exact integrals."""

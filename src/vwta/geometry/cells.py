@@ -1,0 +1,230 @@
+"""The Voronoi cells of a batch of atoms, computed when asked for and kept for every bandwidth."""
+
+from __future__ import annotations
+
+__all__ = ["Tessellation"]
+
+import math
+
+import torch
+from torch import Tensor
+
+from vwta.geometry.directions import Directions, Rays
+from vwta.geometry.kernels import Kernel, Uniform
+from vwta.geometry.moments import sector_moments, sphere_moments
+from vwta.geometry.polygons import Edges, walk
+from vwta.geometry.polytopes import sample_polytopes
+from vwta.geometry.sectors import cell_mass, edge_masses, sample_sectors, sample_sphere
+from vwta.geometry.spaces import Box, Space
+
+DRAWS = 2**16  # samples drawn at once: they fit into the cache
+MOMENTS = 2**11  # sectors whose moments are taken at once
+GRAIN = 2.0**-51  # of unit vectors: what lies below is rounding
+
+
+class Tessellation:
+    """Voronoi cells of atoms, exact in one and two dimensions and on the sphere.
+
+    A cell is named by its number `row * K + atom`. Nothing here depends on a bandwidth, so that one
+    tessellation serves a whole sweep.
+
+    Arguments:
+        points: atoms in float64, `(B, K, e)`; gradients flow to them.
+        directions: estimate volumes along these directions instead; None where they are exact.
+    """
+
+    def __init__(self, points: Tensor, space: Space, directions: Directions | None) -> None:
+        self.dim = space.dim(points.shape[-1])
+        planar = self.dim == 2
+        self.points, self.space = _snap(points) if space.curved else points, space
+        self.directions = directions or (None if planar else Directions())
+        self._fixed = self.points.detach()
+        self._polygons = _Polygons(self._fixed, space) if planar else None
+        self._rays: tuple[Tensor, Rays] | None = None
+
+    def split(self, cell: Tensor) -> tuple[Tensor, Tensor]:
+        """Row and atom of cells given by number."""
+        return cell // self.points.shape[1], cell % self.points.shape[1]
+
+    def nearest(self, y: Tensor, row: Tensor) -> Tensor:
+        """Atom nearest to each `y` `(N, e)` in its row `(N,)`; the first of equals."""
+        out = torch.empty_like(row)
+        step = max(1, 2**21 // self.points.shape[1])
+        for start in range(0, len(row), step):
+            part = slice(start, start + step)
+            atoms = self._fixed[row[part]]
+            distance = (atoms[..., 0] - y[part, :1]) ** 2
+            for i in range(1, y.shape[-1]):
+                distance += (atoms[..., i] - y[part, i : i + 1]) ** 2
+            out[part] = distance.argmin(1)
+        return out
+
+    def log_mass(self, cell: Tensor, kernel: Kernel) -> Tensor:
+        """Log of the kernel's mass in cells `(C,)`; -inf where a twin has the cell."""
+        if self.directions is None:
+            return self._polygon_mass(cell, kernel)
+        mass = self._rays_of(cell).log_mass(self.points, kernel)
+        return torch.where(self.is_empty(cell), torch.full_like(mass, -math.inf), mass)
+
+    def log_mass_error(self, cell: Tensor, kernel: Kernel) -> Tensor:
+        """Standard error of :meth:`log_mass`, `(C,)`; 0 where it is exact."""
+        if self.directions is None:
+            return torch.zeros(len(cell), dtype=self.points.dtype, device=cell.device)
+        return self._rays_of(cell).error(self._fixed, kernel)
+
+    def twins(self, cell: Tensor) -> Tensor:
+        """Which of the `K` atoms coincide with each cell's own, and itself: a mask `(C, K)`."""
+        row, atom = self.split(cell)
+        return (self._fixed[row] == self._fixed[row, atom][:, None]).all(-1)
+
+    def has_twin(self, cell: Tensor) -> Tensor:
+        """Which cells' atoms `(C,)` coincide with another one."""
+        if self._polygons is not None:
+            self._polygons.select(cell)
+            return self._polygons.has_twin(cell)
+        return self.twins(cell).sum(1) > 1
+
+    def is_empty(self, cell: Tensor) -> Tensor:
+        """Which cells `(C,)` belong to an earlier atom that coincides with theirs."""
+        return self.twins(cell).to(torch.uint8).argmax(1) != self.split(cell)[1]
+
+    def moments(self, cell: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
+        """Means over cells `(C, e)` of `y - z` and of its squares, under the cut kernel.
+
+        In the plane and on the sphere they are exact, whether volumes are or not.
+        """
+        row, atom = self.split(cell)
+        z = self._fixed[row, atom]
+        if self._polygons is None:
+            mass = self.log_mass(cell, kernel).detach().exp()[:, None]
+            first, second = self._rays_of(cell).moments(self._fixed, kernel)
+            return first / mass, second / mass
+        mass = self._polygon_mass(cell, kernel).detach().exp()[:, None]
+        edges, _ = self._polygons.select(cell)
+        first, second = torch.zeros_like(z), torch.zeros_like(z)
+        for start in range(0, len(edges.cell), MOMENTS):
+            part = edges[slice(start, start + MOMENTS)]
+            at = kernel.at(kernel.h[part.cell])
+            both = sector_moments(part, at, self.space.curved, z[part.cell])
+            for total, x in zip((first, second), both, strict=True):
+                total.index_add_(0, part.cell, x)
+        first, second = first / mass, second / mass
+        if not self.space.curved:
+            return first, second
+        alone = (torch.bincount(edges.cell, minlength=len(cell)) == 0)[:, None]
+        whole = sphere_moments(kernel, z)
+        return torch.where(alone, whole[0], first), torch.where(alone, whole[1], second)
+
+    def sample(
+        self,
+        cell: Tensor,
+        kernel: Kernel,
+        which: Tensor,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        """A point `(N, e)` for each of the draws `which` `(N,)` among the cells `(C,)`."""
+        row, atom = (x[which] for x in self.split(cell))
+        if self._polygons is not None:
+            edges, _ = self._polygons.select(cell)
+            z = self._fixed[row, atom]
+            y = _sample_polygons(edges, kernel, which, z, self.space, generator)
+        elif self.dim == 1:
+            y = self._rays_of(cell).sample_line(self._fixed, kernel, which, generator)
+        else:
+            assert isinstance(self.space, Box)
+            each = kernel.at(kernel.h[which])
+            y = sample_polytopes(self._fixed, row, atom, each, self.space, generator)
+        return self.space.project(y)
+
+    def _polygon_mass(self, cell: Tensor, kernel: Kernel) -> Tensor:
+        """:meth:`log_mass` from the edges, which is exact."""
+        assert self._polygons is not None
+        edges, empty = self._polygons.select(cell)
+        whole = math.log(4 * math.pi) if isinstance(kernel, Uniform) else 0.0
+        without_edges = self.points.new_full(cell.shape, whole).masked_fill_(empty, -math.inf)
+        return cell_mass(self.points, kernel, edges, *self.split(cell), without_edges)
+
+    def _rays_of(self, cell: Tensor) -> Rays:
+        if self._rays is None or not torch.equal(self._rays[0], cell):
+            assert self.directions is not None
+            row, atom = self.split(cell)
+            self._rays = cell, Rays(self._fixed, row, atom, self.space, self.directions)
+        return self._rays[1]
+
+
+class _Polygons:
+    """Edges of the cells asked for so far."""
+
+    def __init__(self, points: Tensor, space: Space) -> None:
+        self.points, self.space = points, space
+        count = points.shape[0] * points.shape[1]
+        self._slot = torch.full((count,), -1, dtype=torch.long, device=points.device)
+        nothing = self._slot[:0]
+        self._edges, self._twin, self._empty = walk(points, nothing, nothing, space)
+        self._start = self._count = nothing
+        self._last: tuple[Tensor, Edges, Tensor] | None = None
+
+    def select(self, cell: Tensor) -> tuple[Edges, Tensor]:
+        """Edges of cells `(C,)`, numbered by their place, and which cells are empty."""
+        if self._last is None or not torch.equal(self._last[0], cell):
+            self._add(torch.unique(cell[self._slot[cell] < 0]))
+            slot = self._slot[cell]
+            start, count = self._start[slot], self._count[slot]
+            place = torch.repeat_interleave(torch.arange(len(cell), device=cell.device), count)
+            index = torch.arange(len(place), device=cell.device)
+            edges = self._edges[index + (start - (count.cumsum(0) - count))[place]]
+            edges.cell = place
+            self._last = cell, edges, self._empty[slot]
+        return self._last[1], self._last[2]
+
+    def has_twin(self, cell: Tensor) -> Tensor:
+        return self._twin[self._slot[cell]]
+
+    def _add(self, cell: Tensor) -> None:
+        if not len(cell):
+            return
+        row, atom = cell // self.points.shape[1], cell % self.points.shape[1]
+        edges, twin, empty = walk(self.points, row, atom, self.space)
+        count = torch.bincount(edges.cell, minlength=len(cell))
+        self._slot[cell] = torch.arange(len(cell), device=cell.device) + len(self._start)
+        self._start = torch.cat([self._start, count.cumsum(0) - count + len(self._edges.cell)])
+        self._count = torch.cat([self._count, count])
+        self._edges = Edges.cat([self._edges, edges])
+        self._twin = torch.cat([self._twin, twin])
+        self._empty = torch.cat([self._empty, empty])
+
+
+def _sample_polygons(
+    edges: Edges,
+    kernel: Kernel,
+    which: Tensor,
+    z: Tensor,
+    space: Space,
+    generator: torch.Generator | None,
+) -> Tensor:
+    """Pick an edge of the cell by the mass of its sector, then a point in that sector."""
+    mass = edge_masses(edges, kernel, space.curved)
+    total = mass.new_zeros(len(kernel.h)).index_add_(0, edges.cell, mass)
+    share = (mass / total[edges.cell]).cumsum(0)  # grows by 1 a cell
+    count = torch.bincount(edges.cell, minlength=len(total))
+    last, rank = count.cumsum(0) - 1, count.gt(0).cumsum(0) - 1
+    y = torch.empty_like(z)
+    for start in range(0, len(which), DRAWS):
+        part = slice(start, start + DRAWS)
+        cell, here = which[part], z[part]
+        at = kernel.at(kernel.h[cell])
+        u = torch.rand(len(cell), dtype=z.dtype, device=z.device, generator=generator)
+        edge = torch.searchsorted(share, rank[cell] + u)
+        edge = edge.clamp(last[cell] - count[cell] + 1, last[cell])  # whatever the rounding
+        alone = count[cell] == 0  # on the sphere: no border, so the cell is the sphere
+        if alone.any():
+            y[part][alone] = sample_sphere(kernel.at(at.h[alone]), here[alone], generator)
+            edge, here, at = edge[~alone], here[~alone], kernel.at(at.h[~alone])
+        y[part][~alone] = sample_sectors(edges[edge], at, space.curved, here, generator)
+    return y
+
+
+def _snap(points: Tensor) -> Tensor:
+    """Round unit vectors so that those that differ by rounding alone coincide."""
+    snapped = torch.round(points.detach() / GRAIN) * GRAIN
+    return points + (snapped - points).detach()

@@ -1,0 +1,223 @@
+r"""Cells seen along directions from their atom: any dimension, and the paper's estimate of volumes.
+
+An isotropic kernel's mass in a cell is a mean over directions, :math:`V = E_s[F_h(reach(s))]`,
+where `reach` is how far the cell goes along :math:`s`. In one dimension there are two directions
+and the mean is exact; in three and more it is taken over quasi-random directions. The lines that
+end each ray do not depend on `h`: they are found once.
+
+As an atom moves, its kernel goes with it and so do the borders to its neighbours. In a cell that
+stays, :math:`\partial V / \partial z = \int (y - z) K_h dy / h^2`, a mean over directions that
+holds for atoms on a side too. The reach has a gradient by the movement of borders alone: by that of
+its start, rays along a side that is near would count beyond measure, and those into it not at all.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Directions", "Rays"]
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.quasirandom import SobolEngine
+
+from vwta.geometry.kernels import Kernel
+from vwta.geometry.spaces import Box, Space, unit
+
+REPLICATES = 8  # independent scramblings: their scatter is the stated error
+WORK = 2**23  # numbers held at once while rays are cut
+
+
+@dataclass(frozen=True)
+class Directions:
+    """How volumes are estimated where they are not exact.
+
+    Arguments:
+        count: number of directions.
+        seed: seed of their choice.
+        random: independent directions, drawn anew for each cell, as the paper does (it uses 40);
+            otherwise one scrambled Sobol set for all cells.
+    """
+
+    count: int = 2048
+    seed: int = 0
+    random: bool = False
+
+    def __post_init__(self) -> None:
+        if self.count < REPLICATES or self.count % REPLICATES:
+            raise ValueError(f"Directions need a multiple of {REPLICATES}, found {self.count}")
+
+
+class Rays:
+    """Rays of chosen cells, each with the line that ends it.
+
+    Arguments:
+        points: atoms in float64, `(B, K, e)`.
+        row: which of the `B` tessellations each cell belongs to, `(C,)`.
+        atom: which of the `K` atoms it surrounds, `(C,)`.
+    """
+
+    def __init__(
+        self, points: Tensor, row: Tensor, atom: Tensor, space: Space, how: Directions
+    ) -> None:
+        self.space, self.dim = space, space.dim(points.shape[-1])
+        self.row, self.atom = row, atom
+        self._pinned = self.dim > 1 and not space.curved  # the start of rays has no gradient
+        self.aim = _aim(how, self.dim, len(row), points)  # (1 or C, S, e)
+        with torch.no_grad():
+            size = points.shape[1] * points.shape[2]
+            self.line = torch.cat([self._first_line(points, part) for part in self._parts(size)])
+
+    def log_mass(self, points: Tensor, kernel: Kernel) -> Tensor:
+        """Log of the mean of `F_h(reach)`, `(C,)`; differentiable in `points` and `kernel.h`."""
+        parts = (self._masses(points, kernel, part) for part in self._parts(points.shape[2]))
+        log_mass = torch.cat([_log_mean(masses, self.dim) for masses in parts])
+        if not self._pinned or not (points.requires_grad and torch.is_grad_enabled()):
+            return log_mass
+        z = points[self.row, self.atom]
+        pull = self._pull(points.detach(), kernel.at(kernel.h.detach()), log_mass.detach())
+        return log_mass + (pull * (z - z.detach())).sum(-1)
+
+    def error(self, points: Tensor, kernel: Kernel) -> Tensor:
+        """Standard error of the log-mass, `(C,)`: 0 in one dimension, where it is exact."""
+        if self.dim == 1:
+            return torch.zeros_like(kernel.h)
+        errors = []
+        for part in self._parts(points.shape[2]):
+            masses = self._masses(points, kernel, part).unflatten(1, (REPLICATES, -1))
+            mean = _log_mean(masses, self.dim)
+            mean = (mean - mean.amax(-1, keepdim=True)).exp()
+            errors.append(mean.std(-1) / mean.mean(-1) / math.sqrt(REPLICATES))
+        return torch.cat(errors)
+
+    def moments(self, points: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
+        """Integrals over the cells of `y - z` and its squares, `(C, d)` each."""
+        first, second = self._moments(points, kernel, (1, 2))
+        return first, second
+
+    def sample_line(
+        self, points: Tensor, kernel: Kernel, which: Tensor, generator: torch.Generator | None
+    ) -> Tensor:
+        """Points `(N, 1)` of cells `which` `(N,)` of a line: a side by its mass, then how far."""
+        reach = self._reach(points, slice(None))
+        mass = kernel.at(kernel.h[:, None]).mass(reach, 1)
+        u, v = torch.rand(2, len(which), dtype=mass.dtype, device=mass.device, generator=generator)
+        left = (u * mass.sum(1)[which] >= mass[which, 0]).long()
+        w = kernel.at(kernel.h[which]).spread_at(v, reach[which, left] ** 2 / 2, 1)
+        step = torch.where(left == 1, -1, 1) * (2 * w).sqrt()
+        return points[self.row, self.atom][which] + step[:, None]
+
+    def _moments(self, points: Tensor, kernel: Kernel, powers: Sequence[int]) -> list[Tensor]:
+        """Integrals over the cells of powers of `y - z`, `(C, d)` each."""
+        means: list[list[Tensor]] = [[] for _ in powers]
+        for part in self._parts(points.shape[2]):
+            reach, rays = self._reach(points, part), self._rays(points, part)
+            at = kernel.at(kernel.h[part, None])
+            for p, found in zip(powers, means, strict=True):
+                ray = rays**p
+                if p == 1:
+                    ray = ray - ray.mean(1, keepdim=True)  # 0 for all directions there are
+                found.append((ray * at.radial_moment(reach, self.dim, p)[..., None]).mean(1))
+        return [torch.cat(found) for found in means]
+
+    def _pull(self, points: Tensor, kernel: Kernel, log_mass: Tensor) -> Tensor:
+        """Gradient of the log-mass by an atom whose cell stays, `(C, d)`."""
+        mass = log_mass.exp().clamp_min(torch.finfo(log_mass.dtype).tiny)
+        (first,) = self._moments(points, kernel, (1,))
+        return first / (mass * kernel.h**2)[:, None]
+
+    def _parts(self, size: int) -> list[slice]:
+        """Pieces of the cells, for work with `size` numbers a ray."""
+        step = max(1, WORK // (self.aim.shape[1] * size))
+        return [slice(start, start + step) for start in range(0, max(len(self.row), 1), step)]
+
+    def _masses(self, points: Tensor, kernel: Kernel, cells: slice) -> Tensor:
+        """`F_h(reach)` along every ray, `(C, S)`; its log in more than one dimension."""
+        reach, kernel = self._reach(points, cells), kernel.at(kernel.h[cells, None])
+        if self.dim == 1:
+            return kernel.mass(reach, 1)
+        blocked = reach == 0
+        log_mass = kernel.log_mass(torch.where(blocked, torch.ones_like(reach), reach), self.dim)
+        return torch.where(blocked, torch.full_like(reach, -math.inf), log_mass)
+
+    def _rays(self, points: Tensor, cells: slice) -> Tensor:
+        """Unit directions `(C, S, e)`, tangent to the space at the atoms."""
+        aim = self.aim if len(self.aim) == 1 else self.aim[cells]
+        if not self.space.curved:
+            return aim
+        z = points[self.row[cells], self.atom[cells]][:, None]
+        tangent = aim - (aim * z).sum(-1, keepdim=True) * z
+        return unit(tangent)
+
+    def _first_line(self, points: Tensor, cells: slice) -> Tensor:
+        """The line that ends each ray, `(C, S)`: an atom, `K + i` for side `i`, or -1 for none."""
+        z, others = points[self.row[cells], self.atom[cells]], points[self.row[cells]]
+        ray = self._rays(points, cells)
+        apart = others - z[:, None]
+        inverse = torch.matmul(ray, apart.mT) * 2 / (apart**2).sum(-1)[:, None]  # 1 / reach
+        inverse = torch.where(inverse.isnan(), torch.full_like(inverse, -math.inf), inverse)
+        normals, to_side = self.space.sides(z)
+        if len(normals):
+            rate = torch.matmul(ray, normals.T)
+            inverse = torch.cat(
+                [inverse, torch.where(rate > 0, rate / to_side[:, None], torch.zeros_like(rate))],
+                -1,
+            )
+        best, line = inverse.max(-1)
+        ends = best > (-math.inf if self.space.curved else 0)
+        return torch.where(ends, line, torch.full_like(line, -1))
+
+    def _reach(self, points: Tensor, cells: slice) -> Tensor:
+        """How far the cell goes along every ray, `(C, S)`, differentiable as said above."""
+        row, line, count = self.row[cells], self.line[cells], points.shape[1]
+        z, ray = points[row, self.atom[cells]][:, None], self._rays(points, cells)
+        ends = (line >= 0) & (line < count)
+        neighbour = points[row[:, None], torch.where(ends, line, 0)]
+        apart = torch.where(ends[..., None], neighbour - z, torch.ones_like(neighbour))
+        rate = (apart * ray).sum(-1)
+        if self.space.curved:
+            reach = torch.atan2((apart**2).sum(-1) / 2, (neighbour * ray).sum(-1))
+            return torch.where(ends, reach, torch.full_like(reach, math.pi))
+        rate = torch.where(ends, rate, torch.ones_like(rate))
+        start = z.detach() if self._pinned else z
+        middle = ((apart / 2 + (z - start)) * apart).sum(-1)
+        reach = torch.where(ends, middle / rate, torch.full_like(rate, math.inf))
+        assert isinstance(self.space, Box)
+        normals, to_side = self.space.sides(start[:, 0])
+        side = line - count
+        at_side = side >= 0
+        side = torch.where(at_side, side, 0)
+        rate = (normals[side] * ray).sum(-1)
+        rate = torch.where(at_side, rate, torch.ones_like(rate))
+        to_side = torch.where(to_side.isinf(), torch.zeros_like(to_side), to_side)
+        return torch.where(at_side, to_side.gather(1, side) / rate, reach)
+
+
+def _aim(how: Directions, dim: int, cells: int, like: Tensor) -> Tensor:
+    """Unit vectors `(1 or C, S, e)`."""
+    if dim == 1:
+        return like.new_tensor([[[1.0], [-1.0]]])
+    size = like.shape[-1]
+    if how.random:
+        generator = torch.Generator().manual_seed(how.seed)
+        aim = torch.randn(cells, how.count, size, dtype=like.dtype, generator=generator)
+    else:
+        seeds = range(how.seed * REPLICATES, (how.seed + 1) * REPLICATES)
+        cubes = [
+            SobolEngine(size, scramble=True, seed=seed).draw(
+                how.count // REPLICATES, dtype=like.dtype
+            )
+            for seed in seeds
+        ]
+        half = 0.5 / 2**30  # the engine's resolution: keeps 0 and 1 out
+        aim = torch.special.ndtri(torch.cat(cubes).clamp(half, 1 - half))[None]
+    return unit(aim.to(like.device))
+
+
+def _log_mean(masses: Tensor, dim: int) -> Tensor:
+    """Log of a mean over the last axis: of masses in one dimension, of log-masses in more."""
+    if dim == 1:
+        return masses.mean(-1).log()
+    return torch.logsumexp(masses, -1) - math.log(masses.shape[-1])

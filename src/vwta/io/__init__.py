@@ -1,0 +1,1 @@
+"""Files, errors for users, provenance, progress."""

@@ -1,0 +1,1 @@
+"""Networks that predict atoms, their losses, and modules that return a distribution."""

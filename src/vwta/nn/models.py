@@ -1,0 +1,121 @@
+"""Conditional densities: modules that, called on an input, return a distribution."""
+
+from __future__ import annotations
+
+__all__ = ["SWEPT", "Estimator", "MixtureDensity", "estimators_of"]
+
+import torch
+from torch import Tensor, nn
+
+from vwta.distributions.mixtures import DiracMixture, KernelMixture, VoronoiMixture
+from vwta.geometry.kernels import Gaussian, Kernel, Uniform
+from vwta.geometry.spaces import Space
+
+SWEPT = ("v_wta", "k_wta", "unweighted_k_wta", "tk_hist")
+"""Methods that have a bandwidth, to be set with `model(x).with_bandwidth(h)`."""
+
+
+class Estimator(nn.Module):
+    """A conditional density: a network's atoms, a kernel around each, and whether cells cut it.
+
+    | kernel   | space | for a WTA network   | for a histogram            |
+    |----------|-------|---------------------|----------------------------|
+    | none     | none  | Dirac mixture       |                            |
+    | Gaussian | none  | Kernel-WTA          |                            |
+    | Gaussian | given | Voronoi-WTA         | truncated-kernel histogram |
+    | Uniform  | given | uniform Voronoi-WTA | plain histogram            |
+
+    The bandwidth is no weight: it is chosen after training, `model(x).with_bandwidth(h)`.
+
+    Arguments:
+        network: maps inputs to something with `points` `(*, K, d)` and `masses` `(*, K)`.
+        kernel: law around each atom; without one the atoms are all there is.
+        space: domain in which each kernel is cut to its atom's Voronoi cell; None for no cut.
+        weighted: whether atoms have the network's masses, or all the same, :math:`1 / K`.
+
+    Example:
+        >>> import torch
+        >>> from vwta.geometry.kernels import Gaussian
+        >>> from vwta.nn.networks import WTANetwork
+        >>> from vwta.geometry.spaces import Box
+        >>> network = WTANetwork(inputs=1, outputs=2, hypotheses=9, widths=[16], bounded=True)
+        >>> model = Estimator(network, Gaussian(0.2), Box([-1.0, -1.0], [1.0, 1.0]))
+        >>> model(torch.rand(5, 1)).log_prob(torch.zeros(2)).shape
+        torch.Size([5])
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        kernel: Kernel | None = None,
+        space: Space | None = None,
+        weighted: bool = True,
+    ) -> None:
+        super().__init__()
+        if kernel is None and space is not None:
+            raise ValueError(f"space {space}: cells cut kernels, and there is no kernel; give one")
+        self.network = network
+        self.kernel = kernel
+        self.space = space
+        self.weighted = weighted
+
+    def forward(self, x: Tensor) -> DiracMixture | KernelMixture | VoronoiMixture:
+        atoms = self.network(x)
+        points, masses = atoms.points, atoms.masses
+        if not self.weighted:
+            masses = torch.full_like(masses, 1 / masses.shape[-1])
+        if self.kernel is None:
+            return DiracMixture(points, masses)
+        if self.space is None:
+            return KernelMixture(points, masses, self.kernel)
+        return VoronoiMixture(points, masses, self.kernel, self.space)
+
+
+class MixtureDensity(nn.Module):
+    """A mixture density network: its own Gaussian around each atom, uncut.
+
+    Arguments:
+        network: maps inputs to something with `points` `(*, K, d)`, `masses` and `scales` `(*, K)`.
+
+    Example:
+        >>> from vwta.nn.networks import MixtureNetwork
+        >>> network = MixtureNetwork(inputs=1, outputs=2, components=9, widths=[16], bounded=True)
+        >>> MixtureDensity(network)(torch.rand(5, 1)).sample((3,)).shape
+        torch.Size([3, 5, 2])
+    """
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: Tensor) -> KernelMixture:
+        atoms = self.network(x)
+        return KernelMixture(atoms.points, atoms.masses, Gaussian(atoms.scales))
+
+
+def estimators_of(
+    kind: str, network: nn.Module, kernel: Kernel, space: Space
+) -> dict[str, nn.Module]:
+    """Conditional densities of a WTA network or a histogram, by method; none of other kinds.
+
+    Arguments:
+        kind: kind of the network.
+        network: maps inputs to atoms.
+        kernel: law around each atom; its bandwidth does not matter.
+        space: domain in which cells are cut.
+    """
+    uniform = Uniform()
+    match kind:
+        case "wta":
+            return {
+                "v_wta": Estimator(network, kernel, space),
+                "k_wta": Estimator(network, kernel),
+                "unweighted_k_wta": Estimator(network, kernel, weighted=False),
+                "unif_v_wta": Estimator(network, uniform, space),
+            }
+        case "hist":
+            return {
+                "tk_hist": Estimator(network, kernel, space),
+                "unif_hist": Estimator(network, uniform, space),
+            }
+    return {}

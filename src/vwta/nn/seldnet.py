@@ -1,0 +1,284 @@
+r"""Networks that hear where sounds come from: SELDnet with heads for the unit sphere.
+
+A spectrogram `(B, C, T, F)` goes in, and atoms come out for each of its T frames: as in
+:mod:`vwta.nn.networks`, these are points and what weighs them, only that points are unit vectors.
+
+References:
+    | Sound Event Localization and Detection of Overlapping Sources Using Convolutional Recurrent
+      Neural Networks (Adavanne et al., 2018)
+    | https://arxiv.org/abs/1807.00129
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "NETWORKS",
+    "DirectionComponents",
+    "DirectionHistogram",
+    "DirectionMixture",
+    "DirectionNetwork",
+    "SELDnet",
+    "Sizes",
+    "bin_directions",
+    "build",
+    "directions",
+]
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypedDict, Unpack
+
+import torch
+from torch import Tensor, nn
+
+from vwta.geometry.spaces import unit
+from vwta.nn.networks import Hypotheses, bin_centres
+
+
+class Sizes(TypedDict):
+    """Arguments of :class:`SELDnet`, which all networks of this module hand on to it."""
+
+    channels: int
+    frames: int
+    bands: int
+    filters: int
+    pools: Sequence[int]
+    width: int
+    layers: int
+
+
+class DirectionComponents(NamedTuple):
+    """Components of a mixture of von Mises-Fisher laws.
+
+    Attributes:
+        points: mean directions, unit vectors with shape `(*, K, 3)`.
+        logits: logits of the weights, up to a constant, with shape `(*, K)`.
+        log_kappas: log-concentrations, with shape `(*, K)`.
+    """
+
+    points: Tensor
+    logits: Tensor
+    log_kappas: Tensor
+
+    @property
+    def masses(self) -> Tensor:
+        r"""Weights :math:`\pi = \mathrm{softmax}(\text{logits})`, with shape `(*, K)`."""
+        return self.logits.softmax(-1)
+
+    @property
+    def scales(self) -> Tensor:
+        r"""Bandwidths :math:`h = \kappa^{-1/2}`, with shape `(*, K)`."""
+        return (-self.log_kappas / 2).exp()
+
+
+class SELDnet(nn.Module):
+    """Trunk: convolutions that leave time as it is, then a recurrent network along time.
+
+    For each pool there is a convolution 3 x 3, padded by replication, a batch normalisation, a ReLU
+    and a maximum over as many bands. What is left is normalised over all frames and features, and
+    read in both directions by gated recurrent units.
+
+    Call `.to(memory_format=torch.channels_last)` on it, or on a network that contains it, for speed
+    on a CPU.
+
+    Arguments:
+        channels: number C of input channels.
+        frames: number T of frames.
+        bands: number F of frequencies.
+        filters: number of filters of each convolution.
+        pools: for each convolution, how many bands its maximum is over.
+        width: width of the recurrent layers, for each direction.
+        layers: number of recurrent layers.
+
+    Example:
+        >>> trunk = SELDnet(
+        ...     channels=8, frames=10, bands=64, filters=4, pools=[4, 4, 2], width=6, layers=2
+        ... )
+        >>> trunk(torch.rand(3, 8, 10, 64)).shape
+        torch.Size([3, 10, 12])
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        frames: int,
+        bands: int,
+        filters: int,
+        pools: Sequence[int],
+        width: int,
+        layers: int,
+    ) -> None:
+        super().__init__()
+        left = bands
+        for pool in pools:
+            left //= pool
+        if left < 1:
+            raise ValueError(f"pools {list(pools)} leave none of {bands} bands; make them smaller")
+        self.shape = (channels, frames, bands)
+        self.outputs = 2 * width
+        inputs = [channels, *[filters] * (len(pools) - 1)]
+        self.convolutions = nn.Sequential(
+            *(_block(before, filters, pool) for before, pool in zip(inputs, pools, strict=True))
+        )
+        self.norm = nn.LayerNorm([frames, filters * left])
+        self.memory = nn.GRU(
+            filters * left, width, num_layers=layers, batch_first=True, bidirectional=True
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features of each frame, `(B, T, 2 width)`, of spectrograms `(B, C, T, F)`."""
+        if x.shape[1:] != self.shape:
+            raise ValueError(
+                f"a spectrogram has shape {tuple(x.shape[1:])}, but the network was made for "
+                f"{self.shape}: channels, frames and bands"
+            )
+        maps: Tensor = self.convolutions(x)
+        features: Tensor = self.memory(self.norm(maps.transpose(1, 2).flatten(2)))[0]
+        return features
+
+
+class DirectionNetwork(nn.Module):
+    r"""K directions and their scores for each frame, :math:`x \mapsto (z_{tk}, s_{tk})_{tk}`.
+
+    One matrix holds all heads. A direction is given by azimuth :math:`a` and elevation :math:`e` in
+    radians, :math:`z = (\cos a \cos e, \sin a \cos e, \sin e)`, so that it is a unit vector
+    whatever they are. Scores are :math:`\gamma_{tk} = \mathrm{sigmoid}(s_{tk})`.
+
+    Arguments:
+        hypotheses: their number K.
+        sizes: the arguments of :class:`SELDnet`.
+
+    Example:
+        >>> sizes = Sizes(
+        ...     channels=8, frames=10, bands=64, filters=4, pools=[4, 4, 2], width=6, layers=2
+        ... )
+        >>> points, logits = DirectionNetwork(hypotheses=9, **sizes)(torch.rand(2, 8, 10, 64))
+        >>> points.shape, logits.shape
+        (torch.Size([2, 10, 9, 3]), torch.Size([2, 10, 9]))
+    """
+
+    def __init__(self, hypotheses: int, **sizes: Unpack[Sizes]) -> None:
+        super().__init__()
+        self.parts = [2 * hypotheses, hypotheses]
+        self.trunk = SELDnet(**sizes)
+        self.heads = nn.Linear(self.trunk.outputs, sum(self.parts))
+
+    def forward(self, x: Tensor) -> Hypotheses:
+        angles, logits = torch.split(self.heads(self.trunk(x)), self.parts, -1)
+        return Hypotheses(directions(angles.unflatten(-1, (-1, 2))), logits)
+
+
+class DirectionHistogram(nn.Module):
+    r"""Scores of fixed directions for each frame, :math:`x \mapsto (s_{tk})_{tk}`.
+
+    Arguments:
+        centres: the K directions, unit vectors with shape `(K, 3)`, see :func:`bin_directions`.
+        sizes: the arguments of :class:`SELDnet`.
+
+    Example:
+        >>> sizes = Sizes(
+        ...     channels=8, frames=10, bands=64, filters=4, pools=[4, 4, 2], width=6, layers=2
+        ... )
+        >>> network = DirectionHistogram(bin_directions(5, 4), **sizes)
+        >>> points, logits = network(torch.rand(2, 8, 10, 64))
+        >>> points.shape, logits.shape
+        (torch.Size([2, 10, 20, 3]), torch.Size([2, 10, 20]))
+    """
+
+    def __init__(self, centres: Tensor | Sequence[Sequence[float]], **sizes: Unpack[Sizes]) -> None:
+        super().__init__()
+        # No buffer: it would be rounded with the weights.
+        self.centres = torch.as_tensor(centres, dtype=torch.float64)
+        self.trunk = SELDnet(**sizes)
+        self.heads = nn.Linear(self.trunk.outputs, len(self.centres))
+
+    def forward(self, x: Tensor) -> Hypotheses:
+        logits = self.heads(self.trunk(x))
+        return Hypotheses(self.centres.to(logits).expand(*logits.shape, -1), logits)
+
+
+class DirectionMixture(nn.Module):
+    r"""Mixture of K von Mises-Fisher laws for each frame.
+
+    One matrix holds all heads. Mean directions are three outputs each, scaled to length 1; weights
+    are a softmax, concentrations the exponential of what it gives.
+
+    Arguments:
+        components: their number K.
+        sizes: the arguments of :class:`SELDnet`.
+
+    Example:
+        >>> sizes = Sizes(
+        ...     channels=8, frames=10, bands=64, filters=4, pools=[4, 4, 2], width=6, layers=2
+        ... )
+        >>> network = DirectionMixture(components=9, **sizes)
+        >>> [tuple(part.shape) for part in network(torch.rand(2, 8, 10, 64))]
+        [(2, 10, 9, 3), (2, 10, 9), (2, 10, 9)]
+    """
+
+    def __init__(self, components: int, **sizes: Unpack[Sizes]) -> None:
+        super().__init__()
+        self.parts = [3 * components, components, components]
+        self.trunk = SELDnet(**sizes)
+        self.heads = nn.Linear(self.trunk.outputs, sum(self.parts))
+
+    def forward(self, x: Tensor) -> DirectionComponents:
+        means, *rest = torch.split(self.heads(self.trunk(x)), self.parts, -1)
+        return DirectionComponents(unit(means.unflatten(-1, (-1, 3))), *rest)
+
+
+NETWORKS: dict[str, type[nn.Module]] = {
+    "wta": DirectionNetwork,
+    "hist": DirectionHistogram,
+    "m_vmf": DirectionMixture,
+}
+
+
+def build(kind: str, **arguments: Any) -> nn.Module:
+    """Network of a kind, with the arguments of its class: what a file of weights says of itself.
+
+    Its weights lie in memory such that convolutions are fast on a CPU.
+    """
+    network: nn.Module = NETWORKS[kind](**arguments)
+    return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
+
+
+def directions(angles: Tensor) -> Tensor:
+    """Unit vectors `(*, 3)` of azimuths and elevations `(*, 2)` in radians, of any size.
+
+    Example:
+        >>> directions(torch.tensor([math.pi / 2, 0.0])).round(decimals=6).abs()
+        tensor([0., 1., 0.])
+    """
+    a, e = angles.unbind(-1)
+    return torch.stack([a.cos() * e.cos(), a.sin() * e.cos(), e.sin()], -1)
+
+
+def bin_directions(rows: int, columns: int) -> Tensor:
+    r"""Centres of bins of equal angles, row by row, float64 with shape `(rows x columns, 3)`.
+
+    Row i and column j have azimuth :math:`-\pi + (i - 1/2) 2 \pi / \text{rows}` and elevation
+    :math:`-\pi / 2 + (j - 1/2) \pi / \text{columns}`. The cells of a histogram on them are not
+    these bins, but the directions nearest to each centre.
+
+    Arguments:
+        rows: number of azimuths.
+        columns: number of elevations.
+
+    Example:
+        >>> bin_directions(1, 2)
+        tensor([[ 0.7071,  0.0000, -0.7071],
+                [ 0.7071,  0.0000,  0.7071]], dtype=torch.float64)
+    """
+    low = [-math.pi, -math.pi / 2]
+    return directions(bin_centres([rows, columns], low, [-bound for bound in low]))
+
+
+def _block(before: int, filters: int, pool: int) -> nn.Sequential:
+    """A convolution and what follows it; maximum and ReLU commute, and this order is faster."""
+    return nn.Sequential(
+        nn.Conv2d(before, filters, 3, padding=1, padding_mode="replicate"),
+        nn.BatchNorm2d(filters),
+        nn.MaxPool2d((1, pool)),
+        nn.ReLU(inplace=True),
+    )

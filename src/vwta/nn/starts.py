@@ -1,0 +1,57 @@
+"""Where hypotheses start: spread over the data, so that few of them never win."""
+
+from __future__ import annotations
+
+__all__ = ["spread_out", "start_at"]
+
+import torch
+from torch import Tensor
+
+from vwta.nn.networks import WTANetwork
+
+
+def spread_out(y: Tensor, K: int, generator: torch.Generator | None = None) -> Tensor:
+    r"""Picks K targets as k-means++ does, with shape `(K, d)`.
+
+    The first one is any; each next one is drawn with a probability proportional to
+    :math:`\min_{l} \|y_i - z_l\|^2`, its squared distance to the nearest of those picked before.
+
+    Arguments:
+        y: targets, with shape `(n, d)`; at least K of them differ.
+        K: how many to pick.
+        generator: source of randomness.
+
+    Example:
+        >>> spread_out(torch.tensor([[0.0], [1.0]]), 2).sort(0).values
+        tensor([[0.],
+                [1.]])
+    """
+    first = torch.randint(len(y), (), generator=generator)
+    picked = [y[first]]
+    squares = (y - picked[0]).square().sum(-1)
+    for k in range(1, K):
+        if not squares.any():
+            raise ValueError(f"only {k} of the {len(y)} targets differ, but K = {K}")
+        index = torch.multinomial(squares, 1, generator=generator).squeeze()
+        picked.append(y[index])
+        squares = torch.minimum(squares, (y - y[index]).square().sum(-1))
+    return torch.stack(picked)
+
+
+@torch.no_grad()
+def start_at(network: WTANetwork, points: Tensor) -> None:
+    """Moves the hypotheses of a network that is not trained yet to points, in place.
+
+    They then lie there for every input: their biases say where, and their other weights are 0.
+    Training moves both.
+
+    Arguments:
+        network: the network.
+        points: a point for each hypothesis, with shape `(K, d)`; inside (-1, 1) if the network is
+            bounded.
+    """
+    flat = points.flatten()
+    if network.bounded and not (flat.abs() < 1).all():
+        raise ValueError(f"points reach {flat.abs().max():g}: a bounded network stays in (-1, 1)")
+    network.heads.weight[: len(flat)] = 0
+    network.heads.bias[: len(flat)] = torch.atanh(flat) if network.bounded else flat

@@ -1,0 +1,68 @@
+r"""How far a law on the sphere spreads, for each class of sound.
+
+With :math:`R = |E[u]|`, the length of the mean vector, the spread is :math:`\sqrt{-\log R}`. A
+narrow law with standard deviation :math:`\sigma` on both axes has :math:`R \approx e^{-\sigma^2}`,
+so that this is :math:`\sigma`.
+"""
+
+from __future__ import annotations
+
+__all__ = ["correlation_row", "mean_vectors", "single_sources", "spread_rows", "spreads"]
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from scipy.stats import spearmanr
+from torch import Tensor, nn
+
+from vwta.distributions.mixtures import DiracMixture
+from vwta.nn.sphere_models import DirectionMixtureDensity, select
+from vwta.paper.audio.estimators import Atoms
+from vwta.paper.audio.targets import Targets
+from vwta.paper.data.ansyn import CLASSES
+
+Spreads = Mapping[str, tuple[float, int]]
+"""Mean spread in degrees of each class, and the number of frames it is over."""
+
+
+def single_sources(targets: Targets) -> tuple[Tensor, Tensor, Tensor]:
+    """Frames `(n,)` with a single source, its direction `(n, 3)` and its class `(n,)`."""
+    frames = targets.kind.ge(0).sum(-1).eq(1).nonzero().squeeze(-1)
+    kind, place = targets.kind[frames].max(-1)
+    direction = targets.direction[frames].take_along_dim(place[:, None, None], 1).squeeze(1)
+    return frames, direction, kind
+
+
+def mean_vectors(model: str, atoms: Atoms, frames: Tensor) -> Tensor:
+    """Means `(n, 3)` of a model's laws in some frames `(n,)`; of WTA and histogram their atoms'."""
+    chosen = select(atoms, frames)
+    if model == "m_vmf":
+        mean: Tensor = DirectionMixtureDensity(nn.Identity())(chosen).mean
+        return mean
+    return DiracMixture(chosen.points, chosen.masses).mean
+
+
+def spreads(means: Tensor, kind: Tensor) -> dict[str, tuple[float, int]]:
+    """Mean spread of laws with some mean vectors `(n, 3)`, by class `(n,)`; for those there are."""
+    length = means.norm(dim=-1).clamp(max=1)
+    degrees = (-length.log()).sqrt().rad2deg()
+    return {
+        name: (degrees[kind == index].mean().item(), int((kind == index).sum()))
+        for index, name in enumerate(CLASSES)
+        if (kind == index).any()
+    }
+
+
+def spread_rows(found: Spreads) -> Iterator[dict[str, Any]]:
+    """A row for each class."""
+    for name, (value, frames) in found.items():
+        yield {"metric": f"spread_{name}", "value": value, "n": frames}
+
+
+def correlation_row(found: Spreads, truth: Spreads) -> dict[str, Any]:
+    """Spearman's rank correlation with the true spreads, over classes; nan below three of them."""
+    values = [value for value, _ in found.values()]
+    true = [truth[name][0] for name in found]
+    rank = float(spearmanr(values, true).statistic) if len(found) > 2 else math.nan
+    return {"metric": "spread_correlation", "value": rank, "n": len(found)}

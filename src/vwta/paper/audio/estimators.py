@@ -1,0 +1,31 @@
+"""The methods of the study: conditional densities on the sphere that follow from atoms."""
+
+from __future__ import annotations
+
+__all__ = ["SWEPT", "Atoms", "estimators"]
+
+from torch import nn
+
+from vwta.geometry.kernels import VonMisesFisher
+from vwta.geometry.spaces import Sphere
+from vwta.nn.models import SWEPT, estimators_of
+from vwta.nn.networks import Hypotheses
+from vwta.nn.seldnet import DirectionComponents
+from vwta.nn.sphere_models import DirectionMixtureDensity
+
+Atoms = Hypotheses | DirectionComponents
+
+
+def estimators(model: str) -> dict[str, nn.Module]:
+    """Conditional densities of a model by method, as modules that take atoms.
+
+    Arguments:
+        model: `wta`, `hist` or `m_vmf`.
+    """
+    atoms = nn.Identity()
+    if model == "m_vmf":
+        return {"m_vmf": DirectionMixtureDensity(atoms)}
+    found = estimators_of(model, atoms, VonMisesFisher(1.0), Sphere())
+    if not found:
+        raise ValueError(f"unknown model {model!r}: expected wta, hist or m_vmf")
+    return found

@@ -1,0 +1,181 @@
+"""Fifth stage: the true law, and the estimators of trained networks, on noised test targets."""
+
+from __future__ import annotations
+
+__all__ = ["Settings", "evaluate"]
+
+import logging
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from vwta.distributions.bandwidth import tune
+from vwta.io.provenance import provenance
+from vwta.io.storage import write_table
+from vwta.nn.sphere_losses import angle
+from vwta.nn.sphere_models import select
+from vwta.paper.audio import dispersion as spread
+from vwta.paper.audio.by_chance import volume_rows
+from vwta.paper.audio.estimators import SWEPT, Atoms, estimators
+from vwta.paper.audio.frames import read_fold
+from vwta.paper.audio.predict import Predictions, read_predictions
+from vwta.paper.audio.targets import Targets
+from vwta.paper.data.perturbation import Perturbation
+from vwta.paper.metrics import nll, tidy
+from vwta.seeds import generator
+
+logger = logging.getLogger(__name__)
+
+BLOCK = 5000  # targets whose cells are held at once
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How estimators are measured.
+
+    Attributes:
+        seed: of the noise on targets, and of whatever else is drawn.
+        h: bandwidths.
+        tuning: `methods` whose bandwidth is also tuned, `low`, `high` and `tolerance` of
+            :func:`vwta.distributions.bandwidth.tune`, and how many validation `targets` it uses.
+        monte_carlo: `points` for the paper's volumes, and on how many test `targets`.
+        noise: standard deviation on the angles of targets, in degrees, by class.
+    """
+
+    seed: int
+    h: list[float]
+    tuning: dict[str, Any]
+    monte_carlo: dict[str, int]
+    noise: dict[str, float]
+
+
+@torch.no_grad()
+def evaluate(
+    predictions: Sequence[Path],
+    folds: Mapping[str, Sequence[Path]],
+    path: Path,
+    settings: Settings,
+    code: str,
+    protocol: str,
+    dataset: str,
+) -> None:
+    """Writes the tidy metrics of the study: those of the true law, then of trained networks.
+
+    Arguments:
+        predictions: files of :func:`vwta.paper.audio.predict.predict`.
+        folds: files of features of `validation` and `test`.
+        path: file to write.
+        settings: how to measure.
+        code: digest of the code.
+        protocol: name of the protocol.
+        dataset: where the scenes come from.
+    """
+    noise = Perturbation(settings.noise)
+    targets = {
+        name: Targets.of(read_fold(files), noise, generator(settings.seed, "noise", name))
+        for name, files in folds.items()
+    }
+    _, direction, kind = spread.single_sources(targets["test"])
+    truth = spread.spreads(noise.mean(direction, kind), kind)
+    rows: list[Mapping[str, Any]] = [
+        {"method": "truth", **row}
+        for row in (_likelihood(_true_log_prob(targets["test"], noise)), *spread.spread_rows(truth))
+    ]
+    trainings = []
+    for index, file in enumerate(predictions, 1):
+        found = {name: read_predictions(file, name) for name in targets}
+        training = found["test"].training
+        model, facts = found["test"].model, {"K": training["K"], "seed": training["seed"]}
+        logger.info("%s, K=%d, seed %d (%d/%d)", model, *facts.values(), index, len(predictions))
+        rows += [{**facts, **row} for row in _measure(found, targets, settings, truth)]
+        trainings.append(training)
+    common = {"study": "audio", "protocol": protocol, "dataset": dataset}
+    record = provenance(code=code, trainings=trainings)
+    write_table(path, tidy(rows, **common), {"provenance": record})
+
+
+def _true_log_prob(targets: Targets, noise: Perturbation) -> Tensor:
+    """Log-density `(n,)` of the true law of targets: any source of the frame is equally likely."""
+    values = []
+    for start in range(0, len(targets.y), BLOCK):
+        frame = targets.frame[start : start + BLOCK]
+        kind, y = targets.kind[frame], targets.y[start : start + BLOCK, None]
+        log_p = noise.log_density(y, targets.direction[frame], kind.clamp_min(0))
+        log_p = torch.where(kind >= 0, log_p, -math.inf).logsumexp(-1)
+        values.append(log_p - kind.ge(0).sum(-1).double().log())
+    return torch.cat(values)
+
+
+def _measure(
+    found: Mapping[str, Predictions],
+    targets: Mapping[str, Targets],
+    settings: Settings,
+    truth: spread.Spreads,
+) -> Iterator[Mapping[str, Any]]:
+    """Rows of metrics: one set for each method and bandwidth, then those of the atoms."""
+    model, atoms, test = found["test"].model, found["test"].atoms, targets["test"]
+    some = test.some(settings.monte_carlo["targets"], generator(settings.seed, "monte carlo"))
+    for method, estimator in estimators(model).items():
+        given: list[float | None] = [*settings.h] if method in SWEPT else [None]
+        bandwidths = [(h, False) for h in given]
+        if method in settings.tuning["methods"]:
+            validation = found["validation"].atoms, targets["validation"]
+            bandwidths.append((_tuned(method, estimator, *validation, settings), True))
+        values = _log_probs(estimator, atoms, test, [h for h, _ in bandwidths])
+        for (h, tuned), value in zip(bandwidths, values, strict=True):
+            yield {"method": method, "h": h, "tuned": tuned, **_likelihood(value)}
+        if getattr(estimator, "space", None) is not None:
+            points = settings.monte_carlo["points"]
+            for row in volume_rows(estimator, atoms, some, given, points, settings.seed):
+                yield {"method": method, **row}
+    frames, _, kind = spread.single_sources(test)
+    spreads = spread.spreads(spread.mean_vectors(model, atoms, frames), kind)
+    for row in (
+        _risk(atoms, test),
+        *spread.spread_rows(spreads),
+        spread.correlation_row(spreads, truth),
+    ):
+        yield {"method": model, **row}
+
+
+def _log_probs(
+    estimator: nn.Module, atoms: Atoms, targets: Targets, bandwidths: Sequence[float | None]
+) -> Tensor:
+    """Log-densities of all targets at some bandwidths, `(H, n)`; cells serve all of them."""
+    blocks = []
+    for start in range(0, len(targets.y), BLOCK):
+        y = targets.y[start : start + BLOCK]
+        law = estimator(select(atoms, targets.frame[start : start + BLOCK]))
+        laws = (law if h is None else law.with_bandwidth(h) for h in bandwidths)
+        blocks.append(torch.stack([one.log_prob(y) for one in laws]))
+    return torch.cat(blocks, -1)
+
+
+def _tuned(
+    method: str, estimator: nn.Module, atoms: Atoms, targets: Targets, settings: Settings
+) -> float:
+    """Bandwidth with the lowest NLL of some validation targets."""
+    some = targets.some(settings.tuning["targets"], generator(settings.seed, "tuning"))
+    search = {name: settings.tuning[name] for name in ("low", "high", "tolerance")}
+    found = tune(estimator(select(atoms, some.frame)), some.y, **search)
+    logger.info("%s: h = %.4f, validation NLL %.4f", method, found.at, found.value)
+    return found.at
+
+
+def _likelihood(log_prob: Tensor) -> dict[str, Any]:
+    return {"metric": "nll", "value": nll(log_prob), "n": len(log_prob)}
+
+
+def _risk(atoms: Atoms, targets: Targets) -> dict[str, Any]:
+    """Mean squared angle from targets to the nearest atom."""
+    total = 0.0
+    for start in range(0, len(targets.y), BLOCK):
+        points = atoms.points[targets.frame[start : start + BLOCK]]
+        nearest = angle(points, targets.y[start : start + BLOCK, None]).amin(-1)
+        total += nearest.square().sum().item()
+    return {"metric": "risk", "value": total / len(targets.y), "n": len(targets.y)}

@@ -1,0 +1,144 @@
+"""Rows of the study: features that stay on the disk, and what sounds in each frame."""
+
+from __future__ import annotations
+
+__all__ = ["AudioData", "Fold", "MappedRows", "active", "labels_of", "read_fold"]
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vwta.io.storage import read_tensors
+from vwta.paper.data.perturbation import Perturbation
+from vwta.paper.data.spectrograms import read_features
+from vwta.seeds import generator
+
+
+class MappedRows:
+    """Rows of several mapped arrays, one after the other, read when a slice is asked for.
+
+    Arguments:
+        files: arrays with the same shape but for their first axis, `(n, *)`.
+        order: which rows, in which order, with shape `(N,)`; all of them unless given.
+        device: where slices go.
+
+    Example:
+        >>> rows = MappedRows([np.zeros((2, 3), np.float16), np.ones((1, 3), np.float16)])
+        >>> rows[torch.tensor([2, 0])][0:2]
+        tensor([[1., 1., 1.],
+                [0., 0., 0.]])
+    """
+
+    def __init__(
+        self,
+        files: Sequence[NDArray[np.float16]],
+        order: Tensor | None = None,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.files = files
+        self.ends = np.cumsum([len(file) for file in files])
+        self.order = torch.arange(int(self.ends[-1])) if order is None else order
+        self.device = torch.device(device)
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, which: Tensor | slice) -> Any:
+        """Rows in another order, for a tensor; the rows of a slice as float32, `(n, *)`."""
+        if isinstance(which, Tensor):
+            return MappedRows(self.files, self.order[which], self.device)
+        rows = [self._row(number) for number in self.order[which].tolist()]
+        return torch.from_numpy(np.stack(rows)).to(self.device).float()
+
+    def to(self, device: torch.device | str) -> MappedRows:
+        return MappedRows(self.files, self.order, device)
+
+    def _row(self, number: int) -> NDArray[np.float16]:
+        file = int(np.searchsorted(self.ends, number, side="right"))
+        first = int(self.ends[file - 1]) if file else 0
+        return np.asarray(self.files[file][number - first])
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Chunks of scenes and what sounds in them.
+
+    Attributes:
+        features: spectrograms of N chunks, `(N, 8, T, F)`.
+        kind: index of the class in each of S places, -1 where nothing sounds, int64 `(N, T, S)`.
+        direction: unit vectors before noise, 0 where nothing sounds, `(N, T, S, 3)`.
+        scene: name of each chunk's scene.
+    """
+
+    features: MappedRows
+    kind: Tensor
+    direction: Tensor
+    scene: list[str]
+
+    def targets(self, noise: Perturbation, source: torch.Generator) -> Tensor:
+        """Directions with noise, one for each source and frame; 0 where nothing sounds."""
+        return noise.draw(self.direction, self.kind, source)
+
+
+def read_fold(files: Sequence[Path]) -> Fold:
+    """Fold of some files of features, each with its labels beside it.
+
+    Arguments:
+        files: `ov1_split2_train.npy` and so on, of
+            :func:`vwta.paper.audio.features.make_features`.
+    """
+    features, kinds, directions, scenes = [], [], [], []
+    for file in files:
+        part = file.stem.rpartition("_")[2]
+        tensors, metadata = read_tensors(labels_of(file))
+        rows, names = read_features(file), metadata["names"][part]
+        if len(rows) != len(tensors[f"{part}.kind"]):
+            raise ValueError(
+                f"{file}: {len(rows)} chunks, but {len(tensors[f'{part}.kind'])} have labels. "
+                "Remedy: remove the file and compute it again"
+            )
+        features.append(rows)
+        kinds.append(tensors[f"{part}.kind"].long())
+        directions.append(tensors[f"{part}.direction"])
+        scenes += [name for name in names for _ in range(len(rows) // len(names))]
+    return Fold(MappedRows(features), torch.cat(kinds), torch.cat(directions), scenes)
+
+
+def labels_of(features: Path) -> Path:
+    """File of the labels that belong to a file of features."""
+    return features.with_name(f"{features.stem.rpartition('_')[0]}.safetensors")
+
+
+def active(y: Tensor) -> Tensor:
+    """Which targets `(*, 3)` there are, bool with shape `(*)`: the others are 0."""
+    return y.ne(0).any(-1)
+
+
+@dataclass(frozen=True)
+class AudioData:
+    """Chunks of two folds, with new noise on the targets in each epoch.
+
+    Validation targets have the same noise in all epochs, or none.
+    """
+
+    train: Fold
+    held_out: Fold
+    noise: Perturbation
+    seed: int
+    held_out_targets: Literal["noised", "clean"]
+
+    def training(self, epoch: int) -> tuple[MappedRows, Tensor]:
+        source = generator(self.seed, "noise", "train", epoch)
+        return self.train.features, self.train.targets(self.noise, source)
+
+    def validation(self, epoch: int) -> tuple[MappedRows, Tensor]:
+        fold = self.held_out
+        if self.held_out_targets == "clean":
+            return fold.features, fold.direction
+        return fold.features, fold.targets(self.noise, generator(self.seed, "noise", "validation"))

@@ -1,0 +1,103 @@
+"""Fourth stage: the atoms of a trained network, in all frames in which anything sounds."""
+
+from __future__ import annotations
+
+__all__ = ["Predictions", "predict", "read_predictions"]
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from vwta.io.provenance import provenance
+from vwta.io.storage import below, read_tensors, write_tensors
+from vwta.io.weights import restored_from
+from vwta.nn.networks import Hypotheses
+from vwta.nn.seldnet import DirectionComponents, build
+from vwta.paper.audio.frames import Fold, read_fold
+from vwta.training.loop import pick_device
+
+logger = logging.getLogger(__name__)
+
+ATOMS: dict[str, type[Hypotheses | DirectionComponents]] = {
+    "wta": Hypotheses,
+    "hist": Hypotheses,
+    "m_vmf": DirectionComponents,
+}
+
+
+class Predictions(NamedTuple):
+    """What a network says of a fold.
+
+    Attributes:
+        model: `wta`, `hist` or `m_vmf`.
+        atoms: for each of n frames, in the order of chunks, then of time, in float64.
+        training: the record of the network's training.
+    """
+
+    model: str
+    atoms: Hypotheses | DirectionComponents
+    training: dict[str, Any]
+
+
+@torch.no_grad()
+def predict(
+    network: Path,
+    folds: Mapping[str, Sequence[Path]],
+    path: Path,
+    kept_by: str,
+    batch_size: int,
+    device: str,
+    code: str,
+) -> None:
+    """Writes the atoms of the frames of some folds with at least one source.
+
+    Arguments:
+        network: file of trained weights.
+        folds: files of features, by the name of the fold.
+        path: file to write: for each fold the fields of its atoms, with shape `(n, K, *)`.
+        kept_by: criterion of the kept weights, `loss` or `distance`; networks other than WTA have
+            no winner's distance, theirs are kept by the loss in any case.
+        batch_size: chunks at once.
+        device: `auto`, `cpu` or `cuda`.
+        code: digest of the code.
+    """
+    tensors, metadata = read_tensors(network)
+    with restored_from(network):
+        specification = metadata["network"]
+        model = build(**specification)
+        prefix = f"{kept_by}." if specification["kind"] == "wta" else "loss."
+        model.load_state_dict(below(prefix, tensors))
+    model = model.to(pick_device(device)).eval()
+    found: dict[str, Tensor] = {}
+    for name, files in folds.items():
+        logger.info("%s", name)
+        atoms = _run(model, read_fold(files), batch_size, pick_device(device))
+        found |= {f"{name}.{field}": value for field, value in atoms._asdict().items()}
+    record = provenance(code=code, training=metadata["provenance"])
+    write_tensors(path, found, {"model": specification["kind"], "provenance": record})
+
+
+def read_predictions(path: Path, fold: str) -> Predictions:
+    """Atoms of a fold, of a file of :func:`predict`."""
+    tensors, metadata = read_tensors(path)
+    model = metadata["model"]
+    fields = {field: value.double() for field, value in below(f"{fold}.", tensors).items()}
+    return Predictions(model, ATOMS[model](**fields), metadata["provenance"]["training"])
+
+
+def _run(
+    network: torch.nn.Module, fold: Fold, batch_size: int, device: torch.device
+) -> Hypotheses | DirectionComponents:
+    rows, sounding = fold.features.to(device), fold.kind.ge(0).any(-1)
+    kind: type[Hypotheses | DirectionComponents] = Hypotheses
+    parts = []
+    for start in range(0, len(rows), batch_size):
+        chosen = slice(start, start + batch_size)
+        atoms = network(rows[chosen])
+        kind = type(atoms)
+        parts.append([value[sounding[chosen].to(device)].cpu() for value in atoms])
+    return kind(*(torch.cat(values) for values in zip(*parts, strict=True)))

@@ -1,0 +1,103 @@
+"""Figures of the synthetic study."""
+
+from __future__ import annotations
+
+__all__ = ["nll_against_h", "nll_panel"]
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
+
+from vwta.io.storage import read_table
+from vwta.paper.figures.style import COLUMN, METHODS, TITLES, save, sparse_labels, style
+from vwta.paper.metrics import of_protocol
+
+SWEEP = (
+    "v_wta",
+    "k_wta",
+    "unweighted_k_wta",
+    "tk_hist",
+    "unif_v_wta",
+    "unif_hist",
+    "m_vmf",
+    "truth",
+)
+
+
+def nll_against_h(
+    metrics: Path,
+    paths: Sequence[Path],
+    protocol: str,
+    otherwise: str,
+    datasets: Sequence[str],
+    K: int,
+) -> None:
+    """Draws the NLL against the bandwidth h, one panel for each problem.
+
+    Curves are means over the seeds, bands one standard deviation. Methods without a bandwidth are
+    horizontal lines. Panels are scaled to the right ends of the curves: what lies higher at small
+    bandwidths is left out.
+
+    Arguments:
+        metrics: table of metrics.
+        paths: files to write, in the format of their suffix.
+        protocol: which protocol's rows to draw.
+        otherwise: the protocol for methods without rows, see
+            :func:`vwta.paper.metrics.of_protocol`.
+        datasets: problems, from left to right.
+        K: number of hypotheses.
+    """
+    table = of_protocol(read_table(metrics), protocol, otherwise)
+    rows = table[(table["metric"] == "nll") & ~table["tuned"]]
+    rows = rows[rows["method"].isin(SWEEP) & (rows["K"].isna() | (rows["K"] == K))]
+    with style():
+        size = (max(1.4 * COLUMN, 0.62 * COLUMN * len(datasets)), 0.85 * COLUMN)
+        figure, axes = plt.subplots(1, len(datasets), figsize=size, squeeze=False)
+        for axis, dataset in zip(axes[0], datasets, strict=True):
+            mine = rows[rows["dataset"] == dataset]
+            if mine["h"].isna().all():
+                raise ValueError(f"no NLL of {protocol} on {dataset} at K={K} in the metrics")
+            nll_panel(axis, mine)
+            axis.set_title(TITLES[dataset])
+        axes[0, 0].set_ylabel(f"NLL (nats), $K = {K}$")
+        entries = axes[0, 0].get_legend_handles_labels()
+        figure.legend(*entries, loc="outside lower center", ncols=min(7, 2 * len(datasets)))
+        save(figure, paths)
+
+
+def nll_panel(axis: Axes, rows: pd.DataFrame) -> None:
+    """Draws the NLL of one problem and K against the bandwidth, see :func:`nll_against_h`.
+
+    Arguments:
+        axis: where to draw.
+        rows: tidy rows at given bandwidths, or without any; all finite.
+    """
+    ticks = sorted(rows["h"].dropna().unique())
+    for order, method in enumerate(SWEEP):
+        look, mine = METHODS[method], rows[rows["method"] == method]
+        if mine.empty:
+            continue
+        seeds = mine.groupby("h", dropna=False)["value"].agg(["mean", "std"]).fillna(0.0)
+        low, high = seeds["mean"] - seeds["std"], seeds["mean"] + seeds["std"]
+        line: dict[str, Any] = {"color": look.color, "ls": look.line, "label": look.label}
+        line["zorder"] = 3 - 0.1 * order  # the first is on top
+        band: dict[str, Any] = {"color": look.color, "alpha": 0.2, "lw": 0}
+        if mine["h"].isna().all():
+            axis.axhline(seeds["mean"].item(), **line)
+            axis.axhspan(low.item(), high.item(), **band)
+        else:
+            axis.plot(seeds.index, seeds["mean"], marker=look.marker, **line)
+            axis.fill_between(seeds.index, low, high, **band)
+    axis.set_xscale("log")
+    axis.set_xticks(ticks, sparse_labels(ticks, 1.6))
+    axis.xaxis.set_minor_locator(NullLocator())
+    ends = rows[rows["h"].isna() | (rows["h"] == ticks[-1])]
+    lowest = rows["value"].min()
+    room = ends["value"].max() - lowest
+    axis.set_ylim(lowest - 0.1 * room, lowest + 1.2 * room)
+    axis.set_xlabel("bandwidth $h$")

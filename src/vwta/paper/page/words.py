@@ -1,0 +1,96 @@
+"""How names and numbers read on the page."""
+
+from __future__ import annotations
+
+__all__ = [
+    "SIGNS",
+    "STUDY_TITLES",
+    "chip",
+    "label",
+    "named",
+    "number",
+    "short",
+    "slug",
+    "study_name",
+    "with_spread",
+]
+
+import math
+import re
+from typing import Any
+
+import pandas as pd
+
+from vwta.paper.figures.style import METHODS, TITLES
+from vwta.paper.page.markup import Html, element
+from vwta.paper.verdicts.comparisons import tell
+
+STUDY_TITLES = {"synthetic": "Synthetic", "uci": "UCI", "audio": "Audio"}
+METRICS = {"nll": "NLL", "emd": "EMD", "risk": "quantisation error", "rmse": "RMSE"}
+
+# A verdict is told by colour, sign and word.
+SIGNS = {
+    "reproduced": "✓",
+    "better": "▲",
+    "worse": "▼",
+    "not comparable": "≠",
+    "not run": "–",
+    "holds": "✓",
+    "mixed": "◐",
+    "fails": "✗",
+}
+
+
+def chip(word: str) -> Html:
+    """A verdict."""
+    sign = element("span", SIGNS[word], aria_hidden="true")
+    return element("span", sign, f" {word}", class_=f"chip {slug(word)}")
+
+
+def slug(word: str) -> str:
+    """A word as a class of CSS."""
+    return word.replace(" ", "-")
+
+
+def label(name: str) -> str:
+    """What readers call a method, dataset or metric."""
+    if name in METHODS:
+        return METHODS[name].label
+    return TITLES.get(name) or METRICS.get(name) or name.replace("_", " ")
+
+
+def named(words: str) -> str:
+    """A name of several words as readers say it.
+
+    Example:
+        >>> named("search_v_wta")
+        'search V-WTA'
+    """
+    for name in sorted({**METHODS, **METRICS}, key=len, reverse=True):
+        words = re.sub(rf"(?<![^_]){name}(?![^_])", label(name), words)
+    return words.replace("_", " ")
+
+
+def study_name(study: str) -> str:
+    """What readers call a study."""
+    return STUDY_TITLES.get(study, study)
+
+
+def number(value: Any) -> str:
+    """A number as readers see it; a dash if there is none."""
+    if pd.isna(value):
+        return "–"
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e6 else tell(float(value))
+
+
+def with_spread(value: Any, spread: Any) -> str:
+    """A number and its standard deviation."""
+    if pd.isna(value) or math.isnan(value):
+        return "–"
+    return tell(float(value)) + ("" if pd.isna(spread) else f" ± {tell(float(spread))}")
+
+
+def short(revision: str) -> str:
+    """A revision in few letters, which tells whether the tree differed from it."""
+    name, mark, _ = revision.partition("-dirty")
+    return name[:10] + mark

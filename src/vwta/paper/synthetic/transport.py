@@ -1,0 +1,237 @@
+"""Third stage too: how far the estimators' samples are from those of the true law."""
+
+from __future__ import annotations
+
+__all__ = [
+    "MEASURED",
+    "Reference",
+    "Settings",
+    "as_published",
+    "evaluate_emd",
+    "evaluate_emd_truth",
+]
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from vwta.distributions.atoms import safe_log
+from vwta.distributions.mixtures import DiracMixture, KernelMixture, VoronoiMixture
+from vwta.geometry.spaces import Box
+from vwta.io.provenance import provenance
+from vwta.io.storage import read_tensors, sha256, write_table
+from vwta.nn.models import Estimator
+from vwta.paper.data.clouds import cloud
+from vwta.paper.data.synthetic import problem
+from vwta.paper.emd import emd
+from vwta.paper.metrics import tidy
+from vwta.paper.synthetic.estimators import SWEPT, estimators
+from vwta.paper.synthetic.trained import load_network
+from vwta.seeds import generator
+
+logger = logging.getLogger(__name__)
+Law = DiracMixture | KernelMixture | VoronoiMixture
+WIDE = 1.0  # half a side of the square
+CHUNK = 200  # inputs between two lines of progress
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What of the true law estimators are compared with.
+
+    Attributes:
+        seed: seed of all samples.
+        inputs: how many of the test inputs to take, from the first on.
+        samples: points drawn from each of the two laws, for each input.
+        clouds: whether the true law's are drawn as in the published code, see
+            :func:`vwta.paper.data.clouds.cloud`.
+    """
+
+    seed: int
+    inputs: int
+    samples: int
+    clouds: bool
+
+
+@dataclass(frozen=True)
+class Settings(Reference):
+    """How distances of estimators are measured.
+
+    Attributes:
+        h: bandwidths.
+        low: lower corner of the domain.
+        high: upper corner.
+        kept_by: criterion of the weights to take, see
+            :func:`vwta.paper.synthetic.trained.load_network`.
+        sampler: `exact`, or `published`: see :func:`as_published`.
+        unif_emd: what stands for a uniform kernel: `cells`, itself; or `gaussian`, as in the
+            published code, a Gaussian of bandwidth :data:`WIDE` that is cut to the cells.
+    """
+
+    h: list[float]
+    low: list[float]
+    high: list[float]
+    kept_by: str
+    sampler: str
+    unif_emd: str
+
+
+class Candidate(NamedTuple):
+    """A law to be measured, for a batch of inputs."""
+
+    method: str
+    h: float | None
+    law: Law
+
+
+# What is measured for a network of a kind; another kind of network is another entry.
+MEASURED: dict[str, tuple[str, ...]] = {
+    "wta": ("dirac_wta", "unif_v_wta", "v_wta"),
+    "hist": ("unif_hist",),
+    "mdn": ("mdn",),
+}
+GAUSSIANS = {"unif_v_wta": "v_wta", "unif_hist": "tk_hist"}
+"""Methods with a uniform kernel, and the same cells with a Gaussian."""
+
+
+@torch.no_grad()
+def evaluate_emd(
+    network: Path,
+    data: Path,
+    path: Path,
+    constants: Mapping[str, Any],
+    settings: Settings,
+    code: str,
+    protocol: str,
+    dataset: str,
+    model: str,
+    K: int,
+) -> None:
+    """Writes the tidy distances of the estimators that follow from a trained network.
+
+    All networks of a problem meet the same points of the true law. A Dirac mixture is compared by
+    its weighted atoms, all others by samples.
+
+    Arguments:
+        network: file of the trained network.
+        data: file of the sets, for the test inputs.
+        path: file to write.
+        constants: the problem's constants.
+        settings: how to measure.
+        code: digest of the code.
+        protocol: name of the protocol.
+        dataset: name of the problem.
+        model: kind of the network, a key of :data:`MEASURED`.
+        K: number of atoms.
+    """
+    x, reference = _reference(data, dataset, constants, settings)
+    trained, metadata = load_network(network, settings.kept_by)
+    seed = metadata["provenance"]["seed"]
+    rows = []
+    for method, h, law in _candidates(model, trained, x, settings):
+        source = generator(settings.seed, dataset, "prediction", model, K, seed, method, str(h))
+        name = method if h is None else f"{method} at h={h:g}"
+        value = _mean_emd(reference, *_atoms(law, settings.samples, source), name)
+        rows.append({"method": method, "h": h, "value": value})
+    record = provenance(code=code, data=sha256(data), training=metadata["provenance"])
+    _write(path, rows, record, len(x), protocol=protocol, dataset=dataset, K=K, seed=seed)
+
+
+def as_published(law: VoronoiMixture) -> VoronoiMixture:
+    r"""The law that the published code draws from: cells with a larger kernel mass are favoured.
+
+    It chooses a cell by its mass, draws from the kernel, and starts anew, with another choice, if
+    the point is outside of the cell. Cells so have masses proportional to :math:`\gamma_k V_k`.
+
+    Arguments:
+        law: the law as the paper's text has it, with masses :math:`\gamma_k`.
+    """
+    masses = (safe_log(law.masses) + law.log_cell_mass).softmax(-1)
+    return VoronoiMixture(law.points, masses, law.kernel, law.space)
+
+
+def evaluate_emd_truth(
+    data: Path,
+    path: Path,
+    constants: Mapping[str, Any],
+    settings: Reference,
+    code: str,
+    protocol: str,
+    dataset: str,
+) -> None:
+    """Writes the tidy distance between two samples of the true law, which no estimator can beat.
+
+    If one is drawn in clouds, the other is not: no estimator knows of them.
+    Arguments as of :func:`evaluate_emd`.
+    """
+    x, reference = _reference(data, dataset, constants, settings)
+    source = generator(settings.seed, dataset, "second reference")
+    second = problem(dataset, **constants).sample(x, settings.samples, source)
+    value = _mean_emd(reference, second.transpose(0, 1), None, "true law")
+    record = provenance(code=code, data=sha256(data))
+    rows = [{"method": "truth", "value": value}]
+    _write(path, rows, record, len(x), protocol=protocol, dataset=dataset)
+
+
+def _reference(
+    data: Path, dataset: str, constants: Mapping[str, Any], settings: Reference
+) -> tuple[Tensor, Tensor]:
+    """Inputs `(N, 1)` and points of the true law at each, `(N, n, 2)`."""
+    sets, _ = read_tensors(data)
+    x = sets["x_test"][: settings.inputs].double()
+    source, law = generator(settings.seed, dataset, "reference"), problem(dataset, **constants)
+    draw = partial(cloud, law) if settings.clouds else law.sample
+    y = draw(x, settings.samples, source)
+    return x, y.transpose(0, 1)
+
+
+def _candidates(
+    model: str, network: nn.Module, x: Tensor, settings: Settings
+) -> Iterator[Candidate]:
+    """The laws to be measured at inputs `(N, 1)`, one after the other."""
+    domain, published = Box(settings.low, settings.high), settings.sampler == "published"
+    laws = {"dirac_wta": Estimator(network), **estimators(model, network, domain)}
+    for method in MEASURED[model]:
+        if method in GAUSSIANS and settings.unif_emd == "gaussian":
+            law = laws[GAUSSIANS[method]](x).with_bandwidth(WIDE)
+        else:
+            law = laws[method](x)
+        for h in settings.h if method in SWEPT else [None]:
+            at = law if h is None else law.with_bandwidth(h)
+            cut = isinstance(at, VoronoiMixture)
+            yield Candidate(method, h, as_published(at) if cut and published else at)
+
+
+def _atoms(law: Law, n: int, source: torch.Generator) -> tuple[Tensor, Tensor | None]:
+    """A law as points `(N, m, 2)` and masses `(N, m)`: its own, or samples."""
+    if isinstance(law, DiracMixture):
+        return law.points, law.masses
+    return law.sample((n,), generator=source).transpose(0, 1), None
+
+
+def _mean_emd(reference: Tensor, points: Tensor, masses: Tensor | None, name: str) -> float:
+    """Mean over inputs of the distance between two sets of points `(N, n, 2)` and `(N, m, 2)`."""
+    y, z = reference.numpy(), points.numpy()
+    q = None if masses is None else masses.numpy()
+    values = np.empty(len(y))
+    for index in range(len(y)):
+        other_masses = None if q is None else q[index]
+        values[index] = emd(y[index], z[index], other_masses=other_masses)
+        if (index + 1) % CHUNK == 0 or index + 1 == len(y):
+            mean = values[: index + 1].mean()
+            logger.info("%s: %d/%d inputs, EMD %.4f", name, index + 1, len(y), mean)
+    return float(values.mean())
+
+
+def _write(
+    path: Path, rows: list[dict[str, Any]], record: Mapping[str, Any], n: int, **common: Any
+) -> None:
+    table = tidy(rows, study="synthetic", metric="emd", n=n, **common)
+    write_table(path, table, {"provenance": record})

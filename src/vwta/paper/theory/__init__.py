@@ -1,0 +1,1 @@
+"""The paper's theory: asymptotic risks, identities, and what they say of trained networks."""

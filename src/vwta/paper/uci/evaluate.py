@@ -1,0 +1,243 @@
+"""Third stage: bandwidths and metrics of the estimators of all networks trained on a set."""
+
+from __future__ import annotations
+
+__all__ = ["SEARCH_COLUMNS", "Settings", "evaluate"]
+
+import logging
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from vwta.distributions.calibration import coverage, crps, dequantised, pit, pit_deviation, step_of
+from vwta.geometry.spaces import Box
+from vwta.io.provenance import provenance
+from vwta.io.storage import below, read_tensors, sha256, write_table
+from vwta.io.weights import restored_from
+from vwta.nn.networks import restore
+from vwta.paper.data.uci import official_splits
+from vwta.paper.metrics import nll, rmse, tidy
+from vwta.paper.uci.laws import LINE, Law, law_of, mean_of_atoms
+from vwta.paper.uci.search import Found, Search, find
+from vwta.paper.uci.splits import divide
+from vwta.training.stacking import Rows
+
+logger = logging.getLogger(__name__)
+
+SEARCH_COLUMNS = {
+    "protocol": "str",
+    "dataset": "str",
+    "method": "str",
+    "split": "Int64",
+    "h": "float64",
+    "nll": "float64",
+    "chosen": "bool",
+    "border": "bool",
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How estimators are measured.
+
+    Attributes:
+        seed: seed of the choice of validation rows.
+        held_out: as in training.
+        search: the fields of :class:`vwta.paper.uci.search.Search`.
+        domain: where cells are cut: the whole line, or the interval of the published code.
+        level: of the central intervals whose coverage is measured.
+    """
+
+    seed: int
+    held_out: float | None
+    search: dict[str, Any]
+    domain: Literal["line", "published"]
+    level: float
+
+
+def evaluate(
+    networks: Mapping[str, Sequence[Path]],
+    data: Path,
+    metrics: Path,
+    searches: Path,
+    settings: Settings,
+    code: str,
+    protocol: str,
+    dataset: str,
+    K: int,
+) -> None:
+    """Writes the tidy metrics of a set, and what the searches for h saw.
+
+    Arguments:
+        networks: for each model the files of its splits, in their order.
+        data: file of the set.
+        metrics: table to write, in original units but for `h`, which is in standardised ones.
+        searches: table to write, with :data:`SEARCH_COLUMNS`: `nll` of the validation rows.
+        settings: how to measure.
+        code: digest of the code.
+        protocol: name of the protocol.
+        dataset: name of the set.
+        K: number of atoms.
+    """
+    tensors, facts = read_tensors(data)
+    count = max(map(len, networks.values()))
+    splits = official_splits(dataset, len(tensors["target"]), count)
+    parts = divide(tensors["inputs"], tensors["target"], splits, settings.held_out, settings.seed)
+    step = step_of(tensors["target"]) if facts["discrete"] else None
+    validation, test = parts.validation, parts.test
+    rows: list[dict[str, Any]] = []
+    seen: list[dict[str, Any]] = []
+    trainings = []
+    for model, files in networks.items():
+        for split, file in enumerate(files):
+            logger.info("%s, split %d/%d", model, split + 1, len(files))
+            stored, metadata = read_tensors(file)
+            if split == 0:  # one job trains all splits
+                trainings.append(_of_job(metadata["provenance"], len(files)))
+            here = _Split(
+                Rows(validation.x[split], validation.y[split]),
+                Rows(test.x[split], test.y[split]),
+                parts.mean[split].item(),
+                parts.scale[split].item(),
+            )
+            with restored_from(file):
+                first, last = (_load(stored, metadata, metadata["stages"][at]) for at in (0, -1))
+            measured = _measure(first, last, metadata, here, step, settings)
+            for row in measured:
+                (seen if "chosen" in row else rows).append({"split": split, **row})
+    common = {"protocol": protocol, "dataset": dataset}
+    record = {"provenance": provenance(code=code, data=sha256(data), trainings=trainings)}
+    table = tidy(rows, study="uci", K=K, seed=settings.seed, **common)
+    write_table(metrics, table, {**record, **common, "discrete": facts["discrete"]})
+    search = pd.DataFrame([{**common, **row} for row in seen], columns=list(SEARCH_COLUMNS))
+    brief = {key: value for key, value in record["provenance"].items() if key != "trainings"}
+    write_table(searches, search.astype(SEARCH_COLUMNS), {"provenance": brief})
+
+
+def _of_job(record: Mapping[str, Any], splits: int) -> dict[str, Any]:
+    """The record of a job that trains all splits, from that of one split."""
+    shared = {name: value for name, value in record.items() if name != "split"}
+    return {**shared, "cpu_seconds": splits * record["cpu_seconds"]}
+
+
+class _Split(NamedTuple):
+    """Rows of a split, `(n, d)` and `(n, 1)`, and by what its targets were standardised."""
+
+    validation: Rows
+    test: Rows
+    mean: float
+    scale: float
+
+
+@torch.no_grad()
+def _measure(
+    validated: Sequence[nn.Module],
+    final: Sequence[nn.Module],
+    metadata: Mapping[str, Any],
+    split: _Split,
+    step: float | None,
+    settings: Settings,
+) -> Iterator[dict[str, Any]]:
+    """Rows of metrics, and of the searches, of all methods of the networks of a split.
+
+    The first networks are those whose bandwidths are searched, the others are tested.
+    """
+    kind = metadata["network"]["kind"]
+    validation, test, _, deviation = split
+    search = Search(**settings.search)
+    for method, restarts in _methods(kind, len(final)).items():
+        tuned, tested = validated[:restarts], final[:restarts]
+        if not all(map(_is_finite, [*tuned, *tested])):
+            logger.warning("%s: weights are not finite, and so is no metric", method)
+            for metric in ("nll", "rmse"):
+                yield {"method": method, "metric": metric, "value": math.nan, "n": len(test.y)}
+            continue
+        space = _space(split, [*tuned, *tested], settings.domain)
+        law, h = law_of(method, tested, test.x, space), None
+        if kind != "mdn":
+            held_out = law_of(method, tuned, validation.x, space)
+            found = find(held_out, validation.y, search, deviation)
+            h, law = found.h, law.with_bandwidth(found.h)
+            if found.border:
+                logger.warning(
+                    "%s: the search for h ends at the interval's border, %.4g", method, h
+                )
+            yield from _search_rows(method, found, deviation)
+        mean = mean_of_atoms(tested, test.x)
+        for row in _rows(law, mean, test.y, deviation, step, settings.level):
+            yield {"method": method, "h": h, "tuned": h is not None, "n": len(test.y), **row}
+    if kind == "mdn":
+        diverged = sum(epoch > 0 for epoch in metadata["diverged"])
+        count = len(metadata["diverged"])
+        yield {"method": "mdn", "metric": "diverged", "value": diverged, "n": count}
+
+
+def _search_rows(method: str, found: Found, deviation: float) -> Iterator[dict[str, Any]]:
+    """What a search for h saw."""
+    for at, value in found.tried:
+        yield {
+            "method": method,
+            "h": at,
+            "nll": value + math.log(deviation),
+            "chosen": at == found.h,
+            "border": found.border,
+        }
+
+
+def _rows(
+    law: Law, mean: Tensor, y: Tensor, deviation: float, step: float | None, level: float
+) -> Iterator[dict[str, Any]]:
+    """Metrics of the test rows, in original units."""
+    shift = math.log(deviation)
+    values = pit(law, y)
+    yield {"metric": "nll", "value": nll(law.log_prob(y)) + shift}
+    yield {"metric": "rmse", "value": deviation * rmse(mean, y)}
+    yield {"metric": "crps", "value": deviation * crps(law, y).mean().item()}
+    yield {"metric": f"coverage{round(100 * level)}", "value": coverage(values, level)}
+    yield {"metric": "pit", "value": pit_deviation(values)}
+    if step is not None:
+        smooth = dequantised(law, y, step / deviation)
+        yield {"metric": "nll_dequantised", "value": nll(smooth) + shift}
+
+
+def _load(stored: Mapping[str, Tensor], metadata: Mapping[str, Any], stage: str) -> list[nn.Module]:
+    """The networks of all restarts, as a stage of the training left them."""
+    return [
+        restore(metadata["network"], below(f"{stage}.{restart}.", stored))
+        for restart in range(metadata["restarts"])
+    ]
+
+
+def _is_finite(network: nn.Module) -> bool:
+    return all(bool(weight.isfinite().all()) for weight in network.parameters())
+
+
+def _methods(kind: str, restarts: int) -> dict[str, int]:
+    """How many restarts each method of a kind of network takes: the first, or all."""
+    if kind != "wta":
+        return {"tk_hist" if kind == "hist" else "mdn": 1}
+    methods = {"v_wta": 1, "k_wta": 1}
+    return methods if restarts == 1 else {**methods, "v_wta_ensemble": restarts}
+
+
+def _space(split: _Split, networks: Sequence[nn.Module], domain: str) -> Box:
+    """Where cells are cut, in standardised units.
+
+    The published code cuts them at plus and minus |mean| + 8 standard deviations, in original
+    units; here at the outermost atom or target of the rows at hand if that lies further out.
+    """
+    if domain == "line":
+        return LINE
+    reach = abs(split.mean) + 8 * split.scale
+    low, high = (-reach - split.mean) / split.scale, (reach - split.mean) / split.scale
+    for rows in (split.validation, split.test):
+        found = [rows.y, *(network(rows.x).points for network in networks)]
+        low = min(low, *(points.min().item() for points in found))
+        high = max(high, *(points.max().item() for points in found))
+    return Box(low, high)

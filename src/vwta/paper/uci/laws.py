@@ -1,0 +1,46 @@
+"""The methods of the study: the conditional densities that follow from trained networks."""
+
+from __future__ import annotations
+
+__all__ = ["LINE", "Law", "law_of", "mean_of_atoms"]
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from vwta.distributions.average import Average
+from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
+from vwta.geometry.kernels import Gaussian
+from vwta.geometry.spaces import Box
+from vwta.nn.models import Estimator, MixtureDensity
+
+Law = KernelMixture | VoronoiMixture | Average
+LINE = Box(-math.inf, math.inf)
+
+
+def law_of(method: str, networks: Sequence[nn.Module], x: Tensor, space: Box = LINE) -> Law:
+    """The law that a method makes of networks, for each input `(n, d)`, at any bandwidth.
+
+    Arguments:
+        method: `mdn`; `k_wta`, whose kernels are not cut; or one whose kernels are.
+        networks: the network, or several, whose densities are averaged.
+        x: inputs.
+        space: where cells are cut.
+    """
+    cut = None if method == "k_wta" else space
+    laws: list[Law] = [
+        MixtureDensity(network)(x) if method == "mdn" else Estimator(network, Gaussian(1.0), cut)(x)
+        for network in networks
+    ]
+    return laws[0] if len(laws) == 1 else Average(laws)
+
+
+def mean_of_atoms(networks: Sequence[nn.Module], x: Tensor) -> Tensor:
+    r"""Mean :math:`\sum_k \gamma_k z_k` of the atoms, over networks too, with shape `(n, 1)`."""
+    means = []
+    for network in networks:
+        atoms = network(x)
+        means.append((atoms.masses[..., None] * atoms.points).sum(-2))
+    return torch.stack(means).mean(0)

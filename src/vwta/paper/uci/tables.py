@@ -1,0 +1,302 @@
+"""Tables of the UCI study in the paper's layout: ours beside the printed numbers."""
+
+from __future__ import annotations
+
+__all__ = ["SUFFIXES", "TABLES", "write_protocols", "write_sizes", "write_tables"]
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from vwta.paper.figures.style import METHODS, TITLES
+from vwta.paper.tables import Sheet, write_sheet
+from vwta.paper.uci.comparison import BASELINES, ENSEMBLE, OURS, compare, shown
+
+# The paper's tables: metric, baselines, and methods that we run.
+PRINTED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "main": ("nll", ("deep_ensembles",), ("mdn", "k_wta", "v_wta", ENSEMBLE)),
+    "nll": ("nll", BASELINES, OURS),
+    "rmse": ("rmse", BASELINES, OURS),
+}
+SIDE_BY_SIDE = ("nll", "rmse")
+MORE = ("crps", "coverage90", "pit", "nll_dequantised")
+LABELS = {
+    "nll": "NLL",
+    "rmse": "RMSE",
+    "crps": "CRPS",
+    "coverage90": "coverage, 90 %",
+    "pit": "PIT",
+    "nll_dequantised": "NLL, dequantised",
+}
+# Digits after the point as the paper prints them; three significant ones for other metrics.
+DECIMALS = {"nll": 2, "rmse": 2, "nll_dequantised": 2, "coverage90": 3, "pit": 3}
+TABLES = (*PRINTED, "more")  # what :func:`write_tables` writes
+SUFFIXES = (".csv", ".md", ".tex")
+
+STAR = "⋆ As reported by Lakshminarayanan et al. (2017); printed only."
+DISCRETE = (
+    "† Discrete target: a density may grow without bound on its few values, so that a low NLL "
+    "need not mean anything."
+)
+SPREAD = "±: standard deviation over the splits; NA: a single split. --: has not converged."
+BOLD = (
+    "Bold: the lowest mean of a line, and means whose standard deviation reaches it. This is the "
+    "paper's rule, for the printed numbers too, whichever the paper sets in bold."
+)
+
+
+def write_tables(
+    metrics: pd.DataFrame,
+    sizes: pd.DataFrame,
+    reported: pd.DataFrame,
+    folder: Path,
+    protocol: str,
+    datasets: Sequence[str],
+) -> None:
+    """Writes the tables of a protocol: `uci_{table}_{protocol}` for each of :data:`TABLES`.
+
+    Each is a csv with every digit, one row for each set and method, and the paper's layout in
+    markdown and LaTeX; `line` and `column` of the csv say where a number stands there.
+
+    Arguments:
+        metrics: tidy table, of all protocols.
+        sizes: `dataset`, `rows`, `inputs`, `splits` and `discrete` of the sets that could be had.
+        reported: printed numbers, with columns `dataset`, `metric`, `method`, `mean`, `std`.
+        folder: where to write.
+        protocol: the protocol.
+        datasets: sets, from top to bottom. Those without rows are listed as such.
+    """
+    mine = metrics[metrics["protocol"] == protocol]
+    for name, (metric, baselines, ours) in PRINTED.items():
+        methods = [*baselines, *shown(ours, mine)]
+        table = compare(metrics, reported, protocol, metric, methods, datasets)
+        lines = [line for dataset in datasets for line in _set(table, dataset, sizes)]
+        cells = pd.DataFrame(lines, columns=["Dataset", "", *map(_head, methods)])
+        sheet = Sheet(
+            cells=cells,
+            caption=f"UCI: {LABELS[metric]} (↓){_hypotheses(mine)}, protocol {protocol}",
+            label=f"tab:uci-{name}-{protocol}",
+            notes=[STAR, SPREAD, BOLD, *_remarks(table, sizes)],
+            spans=[(f"{LABELS[metric]} (↓)", 2, cells.shape[1] - 1)],
+            words=2,
+        )
+        placed = table.assign(
+            line=table["dataset"].map(lambda dataset: _title(dataset, sizes)),
+            column=table["method"].map(_head),
+        )
+        write_sheet(sheet, placed, folder / f"uci_{name}_{protocol}")
+    _write_more(metrics, sizes, folder, protocol, datasets)
+
+
+def write_sizes(
+    sizes: pd.DataFrame, reported: pd.DataFrame, folder: Path, datasets: Sequence[str]
+) -> None:
+    """Writes the sizes of the sets, `uci_sizes`, beside the printed ones.
+
+    Arguments:
+        sizes: as of :func:`write_tables`.
+        reported: printed sizes, with columns `dataset`, `rows` and `inputs`.
+        folder: where to write.
+        datasets: sets, from left to right.
+    """
+    table = pd.DataFrame({"dataset": list(datasets)}).merge(sizes, on="dataset", how="left")
+    printed = reported[["dataset", "rows", "inputs"]]
+    printed = printed.rename(columns={"rows": "printed_rows", "inputs": "printed_inputs"})
+    table = table.merge(printed, on="dataset", how="left")
+    counts = ["rows", "inputs", "splits", "printed_rows", "printed_inputs"]
+    table = table.astype({**dict.fromkeys(counts, "Int64"), "discrete": "boolean"})
+    pair = "(N; dim X)"
+    lines: dict[str, list[str]] = {f"printed {pair}": [], f"ours {pair}": [], "splits": []}
+    other = []
+    for row in _records(table):
+        ours, theirs = _size(row), _size(row, "printed_")
+        splits = "" if pd.isna(row["splits"]) else str(row["splits"])
+        for line, text in zip(lines.values(), (theirs, ours or "no data", splits), strict=True):
+            line.append(text)
+        if ours and theirs and ours != theirs:
+            other.append(_title(row["dataset"]))
+    heads = ["Dataset", *(_title(name, sizes) for name in datasets)]
+    cells = pd.DataFrame([[name, *line] for name, line in lines.items()], columns=heads)
+    notes = [f"Other than printed: {', '.join(other)}."] if other else []
+    notes += [DISCRETE] if _discrete(datasets, sizes) else []
+    caption = "UCI: numbers N of rows and of inputs, and of splits"
+    write_sheet(Sheet(cells, caption, "tab:uci-sizes", notes), table, folder / "uci_sizes")
+
+
+def write_protocols(
+    metrics: pd.DataFrame,
+    sizes: pd.DataFrame,
+    reported: pd.DataFrame,
+    folder: Path,
+    protocols: Sequence[str],
+    datasets: Sequence[str],
+) -> None:
+    """Writes NLL and RMSE of protocols side by side, `uci_protocols`: a line for a set and method.
+
+    Arguments as of :func:`write_tables`, with several protocols, from left to right. The csv has a
+    row for each protocol too.
+    """
+    methods = shown(OURS, metrics[metrics["protocol"].isin(protocols)])
+    tables = {
+        (metric, protocol): compare(metrics, reported, protocol, metric, methods, datasets)
+        for metric in SIDE_BY_SIDE
+        for protocol in protocols
+    }
+    for table in tables.values():  # nothing is bold: protocols do not compete
+        table[["best", "printed_best"]] = False
+    columns = {}
+    for metric in SIDE_BY_SIDE:
+        first = tables[metric, protocols[0]]
+        columns[f"{LABELS[metric]} printed"] = [_theirs(row) for row in _records(first)]
+        for protocol in protocols:
+            rows = _records(tables[metric, protocol])
+            columns[f"{LABELS[metric]} {protocol}"] = [_ours(row) for row in rows]
+    names = [("" if k else _title(name, sizes)) for name in datasets for k in range(len(methods))]
+    labels = [METHODS[method].label for method in methods] * len(datasets)
+    cells = pd.DataFrame({"Dataset": names, "Method": labels, **columns})
+    every = pd.concat(tables.values(), ignore_index=True)
+    width = len(protocols) + 1
+    sheet = Sheet(
+        cells=cells,
+        caption=f"UCI: protocols side by side{_hypotheses(metrics)}",
+        label="tab:uci-protocols",
+        notes=[SPREAD, *_remarks(every, sizes)],
+        spans=[(LABELS[m], 2 + k * width, 1 + (k + 1) * width) for k, m in enumerate(SIDE_BY_SIDE)],
+        words=2,
+    )
+    write_sheet(sheet, every.drop(columns=["best", "printed_best"]), folder / "uci_protocols")
+
+
+def _write_more(
+    metrics: pd.DataFrame,
+    sizes: pd.DataFrame,
+    folder: Path,
+    protocol: str,
+    datasets: Sequence[str],
+) -> None:
+    """Writes what the paper does not print, a line for each set and metric."""
+    mine = metrics[metrics["protocol"] == protocol]
+    methods = shown(OURS, mine)
+    nothing = pd.DataFrame(columns=["dataset", "metric", "method", "mean", "std"])
+    tables = {m: compare(metrics, nothing, protocol, m, methods, datasets) for m in MORE}
+    lines = [line for name in datasets for line in _more_lines(tables, name, sizes)]
+    every = pd.concat(tables.values(), ignore_index=True)
+    unprinted = every.columns.str.contains("printed|difference")
+    sheet = Sheet(
+        cells=pd.DataFrame(lines, columns=["Dataset", "Metric", *map(_head, methods)]),
+        caption=f"UCI: other metrics{_hypotheses(mine)}, protocol {protocol}",
+        label=f"tab:uci-more-{protocol}",
+        notes=[SPREAD, "Bold as in the other tables, where low is good.", *_remarks(every, sizes)],
+        words=2,
+    )
+    write_sheet(sheet, every.loc[:, ~unprinted], folder / f"uci_more_{protocol}")
+
+
+def _set(table: pd.DataFrame, dataset: str, sizes: pd.DataFrame) -> list[list[str]]:
+    """Lines of a set: printed numbers, ours, and the difference, as far as there are such."""
+    rows = _records(table[table["dataset"] == dataset])
+    lines = [["ours", *map(_ours, rows)]]
+    if any(row["printed"] for row in rows):
+        lines.insert(0, ["printed", *map(_theirs, rows)])
+    if any(pd.notna(row["difference"]) for row in rows):
+        lines.append(["difference", *map(_difference, rows)])
+    title = _title(dataset, sizes)
+    return [["" if number else title, *line] for number, line in enumerate(lines)]
+
+
+def _more_lines(
+    tables: Mapping[str, pd.DataFrame], dataset: str, sizes: pd.DataFrame
+) -> list[list[str]]:
+    """Lines of a set, by metric; a single one if there is nothing to show."""
+    lines, discrete = [], _discrete([dataset], sizes)
+    for metric, table in tables.items():
+        rows = _records(table[table["dataset"] == dataset])
+        if any(row["splits"] for row in rows) and (discrete or metric != "nll_dequantised"):
+            lines.append([LABELS[metric], *map(_ours, rows)])
+    lines = lines or [["", *map(_ours, rows)]]
+    title = _title(dataset, sizes)
+    return [["" if number else title, *line] for number, line in enumerate(lines)]
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+
+
+def _ours(row: Mapping[str, Any]) -> str:
+    """Our number; why there is none, for methods that we run."""
+    if not row["splits"]:
+        return "" if row["method"] in BASELINES else str(row["missing"])
+    text = _number(row["mean"], row["std"], row["metric"])
+    return f"**{text}**" if row["best"] else text
+
+
+def _theirs(row: Mapping[str, Any]) -> str:
+    if not row["printed"]:
+        return ""
+    text = _number(row["printed_mean"], row["printed_std"], row["metric"])
+    return f"**{text}**" if row["printed_best"] else text
+
+
+def _difference(row: Mapping[str, Any]) -> str:
+    if math.isnan(row["difference"]):
+        return ""
+    places = DECIMALS[row["metric"]]
+    return f"{round(row['difference'], places) + 0.0:+.{places}f}".replace("inf", "∞")
+
+
+def _number(mean: float, std: float, metric: str) -> str:
+    """Mean and standard deviation as the paper prints them."""
+    if math.isnan(mean):
+        return "--"
+    if math.isinf(mean):
+        return "∞" if mean > 0 else "-∞"
+    digits = DECIMALS.get(metric, 2 - math.floor(math.log10(abs(mean) or 1.0)))
+    places = max(digits, 0)
+    return f"{mean:.{places}f} ± " + ("NA" if math.isnan(std) else f"{std:.{places}f}")
+
+
+def _size(row: Mapping[str, Any], prefix: str = "") -> str:
+    rows, inputs = row[f"{prefix}rows"], row[f"{prefix}inputs"]
+    return "" if pd.isna(rows) else f"({rows}; {inputs})"
+
+
+def _title(dataset: str, sizes: pd.DataFrame | None = None) -> str:
+    """Name of a set, with a mark if its target is discrete."""
+    marked = sizes is not None and bool(_discrete([dataset], sizes))
+    return TITLES.get(dataset, dataset) + ("†" if marked else "")
+
+
+def _head(method: str) -> str:
+    return METHODS[method].label + ("⋆" if method in BASELINES else "")
+
+
+def _discrete(datasets: Iterable[str], sizes: pd.DataFrame) -> list[str]:
+    """Those of the sets whose target is discrete."""
+    marked = set(sizes.loc[sizes["discrete"].astype(bool), "dataset"])
+    return [name for name in datasets if name in marked]
+
+
+def _hypotheses(metrics: pd.DataFrame) -> str:
+    """Number of hypotheses, if it is one and the same; an ensemble has its own."""
+    counts = metrics.loc[metrics["method"] != ENSEMBLE, "K"].dropna().unique()
+    return f", {counts[0]} hypotheses" if len(counts) == 1 else ""
+
+
+def _remarks(table: pd.DataFrame, sizes: pd.DataFrame) -> list[str]:
+    """Notes on discrete targets, sets that are not done yet, and numbers that are not finite."""
+    notes = [DISCRETE] if _discrete(table["dataset"].unique(), sizes) else []
+    fewest = table[table["splits"] > 0].groupby("dataset", sort=False)["splits"].min()
+    whole = dict(zip(sizes["dataset"], sizes["splits"], strict=True))
+    short = [
+        f"{_title(name)} ({count} of {whole[name]})"
+        for name, count in zip(map(str, fewest.index), fewest, strict=True)
+        if count < whole.get(name, 0)
+    ]
+    notes += [f"Fewer splits than the set has: {', '.join(short)}."] if short else []
+    broken = table[table["not_finite"] > 0].drop_duplicates(["dataset", "method"])
+    names = [f"{_title(r['dataset'])}, {METHODS[r['method']].label}" for r in _records(broken)]
+    text = f"Not finite in some splits: {'; '.join(names)}."
+    return notes + ([text] if names else [])

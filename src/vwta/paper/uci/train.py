@@ -1,0 +1,256 @@
+"""Second stage: all networks of a set and a model, trained side by side."""
+
+from __future__ import annotations
+
+__all__ = ["Settings", "train"]
+
+import logging
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from vwta.io.provenance import provenance
+from vwta.io.storage import in_pieces, key, read_tensors, sha256, write_tensors
+from vwta.nn import losses
+from vwta.nn.networks import initialise
+from vwta.paper.data.uci import official_splits
+from vwta.paper.uci.choice import choose
+from vwta.paper.uci.splits import Division, divide
+from vwta.seeds import stream
+from vwta.training.loop import Objective, pick_device
+from vwta.training.stacking import Plan, Rows, StackedFit, fit_stacked, unstack
+
+logger = logging.getLogger(__name__)
+
+PUBLISHED_DIMENSION = 2  # of the normaliser in the published mixture loss, whatever the targets'
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What trainings depend on besides data, model and K.
+
+    Attributes:
+        plan: the fields of :class:`vwta.training.stacking.Plan`.
+        steps: at most so many steps are taken, in whole epochs; None for no such limit.
+        widths: widths of the trunk's layers.
+        restarts: WTA networks for each split, which differ in their seed.
+        seed: seed of the choice of validation rows and of the networks.
+        held_out: part of the training rows to validate on; None to validate on the test rows.
+        betas: weights of the scores in the WTA loss that are tried; each split takes the one with
+            the lowest validation NLL.
+        score_reduction: how the loss of the scores goes over k; with `softmax` they are one.
+        mixture_loss: the negative log-likelihood, or the published one with a wrong normaliser.
+        kept: for each model, the weights with the lowest validation loss or the last ones.
+        retrained: whether networks are trained anew on all training rows, for as many epochs as
+            those that are kept were, to be tested in their place.
+        bins: `low` and `high` of the histogram's K bins.
+    """
+
+    plan: dict[str, Any]
+    steps: int | None
+    widths: list[int]
+    restarts: int
+    seed: int
+    held_out: float | None
+    betas: list[float]
+    score_reduction: Literal["sum", "mean", "softmax"]
+    mixture_loss: Literal["exact", "published"]
+    kept: dict[str, Literal["lowest loss", "last"]]
+    retrained: bool
+    bins: dict[str, float]
+
+
+def train(
+    dataset: str,
+    model: str,
+    K: int,
+    data: Path,
+    outputs: Mapping[int, Path],
+    settings: Settings,
+    unfinished: Path,
+    device: str,
+    code: str,
+) -> None:
+    """Trains the networks of all splits as one tensor program, a restart after the other.
+
+    The output of a split holds for each restart r the kept weights `validated.r.*`, the curve
+    `curve.r` of the validation loss and, if networks are trained anew on all training rows, their
+    weights `final.r.*`.
+
+    Arguments:
+        dataset: name of the set.
+        model: name of the model.
+        K: number of atoms.
+        data: file of the set.
+        outputs: file of each split, numbered from 0.
+        settings: the protocol.
+        unfinished: folder for unfinished work.
+        device: `auto`, `cpu` or `cuda`.
+        code: digest of the code.
+    """
+    tensors, _ = read_tensors(data)
+    where = pick_device(device)
+    facts = {"dataset": dataset, "model": model, "K": K, "code": code, "data": sha256(data)}
+    folder = unfinished / key(**facts, settings=asdict(settings), device=where.type)
+    splits = official_splits(dataset, len(tensors["target"]), len(outputs))
+    parts = divide(tensors["inputs"], tensors["target"], splits, settings.held_out, settings.seed)
+    logger.info("%s on %s, %d splits, on %s", model, dataset, len(outputs), where)
+    trainings = _Trainings(model, K, parts, settings, where, folder)
+    trainings.run()
+
+    def make(split: int, path: Path) -> None:
+        record = provenance(
+            **facts,
+            split=split,
+            seed=settings.seed,
+            device=where.type,
+            stack=len(outputs),
+            cpu_seconds=round(time.process_time() / len(outputs), 1),  # its share of the job
+            settings=asdict(settings),
+        )
+        tensors, found = trainings.of_split(split)
+        write_tensors(path, tensors, {**found, "provenance": record})
+
+    in_pieces(outputs, make, folder)
+
+
+class _Trainings:
+    """The trainings of all S splits: candidates, the choice among them, and the final ones."""
+
+    def __init__(
+        self,
+        model: str,
+        K: int,
+        parts: Division,
+        settings: Settings,
+        device: torch.device,
+        folder: Path,
+    ) -> None:
+        self.model, self.parts, self.settings = model, parts, settings
+        self.device, self.folder = device, folder
+        self.splits = range(len(parts.scale))
+        self.betas = settings.betas if model == "wta" else settings.betas[:1]
+        self.restarts = range(settings.restarts if model == "wta" else 1)
+        self.specification = _specification(model, parts.inputs.shape[1], K, settings)
+        self.plan = _plan(settings, rows=parts.train_rows.shape[1])
+        self.held_out = _on(parts.validation, device)
+        self.candidates: list[list[StackedFit]] = []
+        self.chosen = [0 for _ in self.splits]
+        self.final: list[StackedFit] = []
+
+    def run(self) -> None:
+        """Trains everything."""
+        rows = _on(self.parts.train, self.device)
+        for beta in self.betas:
+            betas = torch.full((len(self.splits), 1), beta)
+            self.candidates.append(
+                [self._fit(f"beta{beta}", rows, betas, r) for r in self.restarts]
+            )
+        if len(self.betas) > 1:
+            self.chosen = [self._choose(split) for split in self.splits]
+        if self.settings.retrained:
+            betas = torch.tensor([[self.betas[choice]] for choice in self.chosen])
+            rows = _on(self.parts.whole, self.device)
+            self.final = [self._fit("final", rows, betas, r, self._stops(r)) for r in self.restarts]
+
+    def of_split(self, split: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Weights and curves of a split, and what else is to be known of them."""
+        fits = self.candidates[self.chosen[split]]
+        tensors: dict[str, Tensor] = {}
+        for restart, done in enumerate(fits):
+            for name, value in unstack(self._kept(done), split).items():
+                tensors[f"validated.{restart}.{name}"] = value
+            tensors[f"curve.{restart}"] = done.curves["loss"][:, split]
+        for restart, done in enumerate(self.final):
+            for name, value in unstack(done.last, split).items():
+                tensors[f"final.{restart}.{name}"] = value
+        return tensors, {
+            "network": self.specification,
+            "stages": ["validated", *(["final"] if self.final else [])],
+            "restarts": len(fits),
+            "beta": self.betas[self.chosen[split]],
+            "lowest": [int(done.epochs["loss"][split]) for done in fits],
+            "diverged": [int(done.diverged[split]) for done in [*fits, *self.final]],
+        }
+
+    def _fit(
+        self, name: str, rows: Rows, betas: Tensor, restart: int, stops: Tensor | None = None
+    ) -> StackedFit:
+        logger.info("%s, restart %d of %d", name, restart + 1, len(self.restarts))
+        seeds = [stream(self.settings.seed, "network", split, restart) for split in self.splits]
+        loss = _loss(self.model, self.settings, betas.to(self.device))
+        criterion = _loss(self.model, self.settings, betas[0, 0])
+        return fit_stacked(
+            [initialise(self.specification, seed) for seed in seeds],
+            loss,
+            {"loss": criterion},
+            rows,
+            self.held_out,
+            self.plan,
+            seeds,
+            self.folder / f"{name}_{restart}.checkpoint",
+            stops,
+        )
+
+    def _choose(self, split: int) -> int:
+        weights = [[unstack(self._kept(done), split) for done in fits] for fits in self.candidates]
+        x, y = (part[split] for part in self.parts.validation)
+        return choose(weights, self.specification, x, y)
+
+    def _kept(self, done: StackedFit) -> dict[str, Tensor]:
+        return done.last if self.settings.kept[self.model] == "last" else done.weights["loss"]
+
+    def _stops(self, restart: int) -> Tensor | None:
+        """How long each split's kept network was trained; None if to the end."""
+        if self.settings.kept[self.model] == "last":
+            return None
+        epochs = [fits[restart].epochs["loss"] for fits in self.candidates]
+        return torch.stack([epochs[choice][split] for split, choice in enumerate(self.chosen)])
+
+
+def _plan(settings: Settings, rows: int) -> Plan:
+    """The plan, with as many epochs as the limit of steps allows, at least one."""
+    plan = Plan(**settings.plan)
+    if settings.steps is None:
+        return plan
+    whole = max(1, settings.steps // math.ceil(rows / plan.batch_size))
+    return Plan(**{**settings.plan, "epochs": min(plan.epochs, whole)})
+
+
+def _specification(model: str, inputs: int, K: int, settings: Settings) -> dict[str, Any]:
+    """How to build a model's network."""
+    trunk = {"kind": model, "inputs": inputs, "widths": settings.widths}
+    scores = {"scores": "softmax" if settings.score_reduction == "softmax" else "sigmoid"}
+    match model:
+        case "wta":
+            return {**trunk, **scores, "outputs": 1, "bounded": False, "hypotheses": K}
+        case "hist":
+            low, high = settings.bins["low"], settings.bins["high"]
+            return {**trunk, **scores, "grid": [K], "low": [low], "high": [high]}
+        case "mdn":
+            return {**trunk, "outputs": 1, "bounded": False, "components": K}
+    raise ValueError(f"unknown model {model!r}: expected wta, hist or mdn")
+
+
+def _loss(model: str, settings: Settings, beta: Tensor) -> Objective:
+    """Loss of a model, for WTA with a weight of the scores that broadcasts against rows."""
+    reduction = settings.score_reduction
+    match model:
+        case "wta":
+            return partial(losses.wta, beta=beta, score_reduction=reduction)
+        case "hist":
+            return partial(losses.scoring, score_reduction=reduction)
+        case _:
+            dimension = PUBLISHED_DIMENSION if settings.mixture_loss == "published" else None
+            return partial(losses.mixture, dimension=dimension)
+
+
+def _on(rows: Rows, device: torch.device) -> Rows:
+    return Rows(*(part.to(device, torch.float32) for part in rows))

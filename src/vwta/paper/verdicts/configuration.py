@@ -1,0 +1,35 @@
+"""The files in which verdicts are configured, read together."""
+
+from __future__ import annotations
+
+__all__ = ["load"]
+
+from pathlib import Path
+from typing import Any
+
+from vwta.paper.verdicts.table import Settings
+
+FILES = ("verdicts.yaml", "claims.yaml", "differences.yaml")
+
+
+def load(folder: Path) -> Settings:
+    """Settings from the folder with :data:`FILES`."""
+    return Settings.of(*(_read(folder / name) for name in FILES))
+
+
+def _read(path: Path) -> Any:
+    try:
+        import yaml
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "verdicts need PyYAML. Remedy: install the package with its extra, vwta[workflow]"
+        ) from None
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{path} is missing. Remedy: name the folder of the configuration, config"
+        )
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        why = " ".join(str(error).split())
+        raise ValueError(f"{path} is no YAML in UTF-8: {why}. Remedy: correct it there") from error

@@ -1,0 +1,109 @@
+"""What the published runs say, on one page: verdicts, tables, figures, what they cost."""
+
+from __future__ import annotations
+
+__all__ = ["overview"]
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from vwta.paper.tables import to_markdown
+from vwta.paper.verdicts.summary import counts
+from vwta.paper.verdicts.table import Verdicts
+
+# What is shown of each study, if it is there; all the rest is linked.
+TABLES = {
+    "synthetic": [],
+    "uci": ["uci_main_paper", "uci_main_improved"],
+    "audio": ["audio_main", "audio_quantisation"],
+}
+FIGURES = {
+    "synthetic": ["quantitative_paper", "quantitative_improved", "nll_against_h_paper_K16"],
+    "uci": ["uci_nll_paper", "uci_nll_improved"],
+    "audio": ["audio_nll_against_h", "audio_scenes", "audio_spread"],
+}
+TITLES = {"synthetic": "Synthetic problems", "uci": "UCI", "audio": "Sound sources on the sphere"}
+INTRODUCTION = """\
+# Published runs
+
+Made by `make publish` from the tables in this folder; edits are lost. What the numbers say, in
+words, stands in each study's own README. `make report` makes a page of all this with every number
+and its verdict, in a minute.
+"""
+
+
+def overview(verdicts: Verdicts, folder: Path) -> str:
+    """The page, as markdown.
+
+    Arguments:
+        verdicts: all verdicts by the tables in the folder.
+        folder: what is published, a folder for each study.
+    """
+    studies = [name for name in TITLES if (folder / name / "provenance.json").exists()]
+    headline = verdicts.table[verdicts.table["headline"]]
+    numbers, claims = (headline[headline["kind"] == kind] for kind in ("number", "claim"))
+    parts = [
+        INTRODUCTION.rstrip(),
+        "## Does the paper reproduce?",
+        f"Judged under the protocol `{verdicts.headline}`, which follows the paper's text; "
+        "[verdicts.md](../verdicts.md) has the rule. The paper's numbers:",
+        to_markdown(counts(numbers, "number")),
+        "Its claims in words:",
+        to_markdown(counts(claims, "claim")),
+        "## Claims that do not simply hold",
+        to_markdown(_doubtful(claims)),
+        "## What ran",
+        to_markdown(pd.DataFrame([_run(folder / name) for name in studies])),
+    ]
+    for name in studies:
+        parts += _study(folder, name)
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _doubtful(claims: pd.DataFrame) -> pd.DataFrame:
+    """Claims that fail, then those that hold here and not there."""
+    rows = pd.concat([claims[claims["verdict"] == word] for word in ("fails", "mixed")])
+    return pd.DataFrame(
+        {
+            "study": rows["study"],
+            "verdict": rows["verdict"],
+            "holds in": [f"{row.held} of {row.judged}" for row in rows.itertuples()],
+            "claim": rows["says"],
+            "where": rows["place"],
+        }
+    )
+
+
+def _run(folder: Path) -> dict[str, Any]:
+    """A line on what a study's run was."""
+    record = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+    hours = sum(kind["cpu_hours"] for kind in record["cost"].values())
+    return {
+        "study": f"[{folder.name}]({folder.name}/README.md)",
+        "tier": record["tier"],
+        "CPU hours": f"{hours:.1f}",
+        "processor": ", ".join(record["processor"]),
+        "revisions": ", ".join(sorted({name[:7] for name in record["revision"]})),
+    }
+
+
+def _study(folder: Path, study: str) -> Iterator[str]:
+    """Tables and figures of a study."""
+    yield f"## {TITLES[study]}"
+    for name in TABLES[study]:
+        path = folder / study / "tables" / f"{name}.md"
+        if path.exists():
+            yield path.read_text(encoding="utf-8")
+    for name in FIGURES[study]:
+        path = folder / study / "figures" / f"{name}.png"
+        if path.exists():
+            yield f"![{name}]({path.relative_to(folder).as_posix()})"
+    for kind, suffix in (("tables", ".md"), ("figures", ".png")):
+        files = sorted((folder / study / kind).glob(f"*{suffix}"))
+        if files:
+            links = (f"[{file.stem}]({file.relative_to(folder).as_posix()})" for file in files)
+            yield f"All {kind}: {', '.join(links)}."

@@ -1,0 +1,182 @@
+"""Verdicts for readers: in the terminal, and as markdown."""
+
+from __future__ import annotations
+
+__all__ = ["counts", "differences_for_readers", "markdown", "terminal"]
+
+import math
+import textwrap
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import pandas as pd
+
+from vwta.paper.tables import to_markdown
+from vwta.paper.verdicts.comparisons import tell
+from vwta.paper.verdicts.table import CLAIM_WORDS, NUMBER_WORDS, Verdicts
+
+WORST = 10  # numbers that the terminal names
+WIDTH = 100
+OTHERS = ("under_released", "under_improved", "under_printed")
+
+
+def terminal(verdicts: Verdicts) -> str:
+    """Counts, then claims, then the numbers that are furthest from the paper's."""
+    headline = _headline(verdicts)
+    claims, numbers = (headline[headline["kind"] == kind] for kind in ("claim", "number"))
+    lines = [_about(verdicts), ""]
+    lines += ["Numbers", *_aligned(counts(numbers, "number")), f"  {_strictly(numbers)}", ""]
+    lines += ["Claims", *_aligned(counts(claims, "claim")), ""]
+    for study, part in claims.groupby("study", sort=False):
+        lines.append(f"Claims of the {study} study")
+        for row in _rows(part):
+            lines += _claim_lines(row)
+        lines.append("")
+    worst = _worst(numbers)
+    lines += [f"The {len(worst)} numbers that are worst beside their margins"] if len(worst) else []
+    lines += [f"  {_number_line(row)}" for row in _rows(worst)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def markdown(verdicts: Verdicts) -> str:
+    """The same as a page, with all claims and all numbers that could be judged."""
+    headline = _headline(verdicts)
+    claims, numbers = (headline[headline["kind"] == kind] for kind in ("claim", "number"))
+    parts = [
+        f"# Verdicts: {_about(verdicts)}",
+        "## Numbers",
+        to_markdown(counts(numbers, "number")),
+        _strictly(numbers) + ".",
+        "## Claims",
+        to_markdown(counts(claims, "claim")),
+        "## Each claim",
+        to_markdown(_claims_for_readers(claims)),
+        "## Each number",
+        to_markdown(_numbers_for_readers(numbers)),
+        "## Differences between text, published code and this pipeline",
+        to_markdown(differences_for_readers(verdicts.differences)),
+    ]
+    return "\n".join(f"{part.rstrip()}\n" for part in parts)
+
+
+def differences_for_readers(differences: pd.DataFrame) -> pd.DataFrame:
+    """The register as a table of texts."""
+    rows = []
+    for row in _rows(differences):
+        effect = row.state
+        if row.state == "measured":
+            shared = "" if row.alone else " (with other differences)"
+            effect = f"{tell(row.mean)}, from {tell(row.lowest)} to {tell(row.highest)}{shared}"
+        rows.append(
+            [row.study, row.text, row.code, row.here, row.effect_on, effect, row.by_dataset]
+        )
+    heads = ["study", "text", "published code", "here", "effect on", "effect", "by dataset"]
+    return pd.DataFrame(rows, columns=heads).fillna("").map(_cell)
+
+
+def _about(verdicts: Verdicts) -> str:
+    """Which numbers are judged."""
+    tiers = ", ".join(f"{study} {tier}" for study, tier in verdicts.tiers.items())
+    return f"protocol {verdicts.headline}, tiers: {tiers}"
+
+
+def _headline(verdicts: Verdicts) -> pd.DataFrame:
+    return verdicts.table[verdicts.table["headline"]]
+
+
+def counts(rows: pd.DataFrame, kind: Literal["number", "claim"]) -> pd.DataFrame:
+    """How often each word stands among verdicts of a kind, by study and in all."""
+    words = {"number": NUMBER_WORDS, "claim": CLAIM_WORDS}[kind]
+    table = pd.crosstab(rows["study"], rows["verdict"])
+    table = table.reindex(columns=list(words), fill_value=0)
+    table.loc["all"] = table.sum()
+    return table.rename_axis(index="study", columns=None).reset_index()
+
+
+def _strictly(numbers: pd.DataFrame) -> str:
+    both = numbers[(numbers["verdict"] == "reproduced") & (numbers["strict"] != "")]
+    count = (both["strict"] == "reproduced").sum()
+    return f"{count} of {len(both)} reproduced ones with a printed spread are so by standard errors"
+
+
+def _claim_lines(row: Any) -> list[str]:
+    """Lines of a claim: the word, what it says, and what decides if it does not simply hold."""
+    beside = [f"{name.removeprefix('under_')} {getattr(row, name)}" for name in OTHERS]
+    lines = [f"  {row.verdict:<8} {row.says} [{row.place}]"]
+    if row.verdict != "not run":
+        missing = f"; no data: {row.missing}" if row.missing else ""
+        lines.append(f"           {row.held} of {row.judged} cases{missing}; {', '.join(beside)}")
+    if row.verdict in ("mixed", "fails"):
+        lines.append(f"           {row.numbers}")
+    indent = " " * 11
+    wrapped = [textwrap.wrap(line, WIDTH, subsequent_indent=indent) for line in lines]
+    return [line for part in wrapped for line in part]
+
+
+def _worst(numbers: pd.DataFrame) -> pd.DataFrame:
+    worse = numbers[numbers["verdict"] == "worse"]
+    order = (worse["difference"] / worse["margin"]).sort_values(ascending=False)
+    return worse.loc[order.index[:WORST]]
+
+
+def _number_line(row: Any) -> str:
+    beside = f"released {row.under_released}, improved {row.under_improved}"
+    return f"{row.id}: {_with_spread(row.ours, row.spread)}, {_printed(row)}; {beside}"
+
+
+def _printed(row: Any) -> str:
+    return f"{row.source} {_with_spread(row.printed, row.printed_spread)}"
+
+
+def _with_spread(value: float, spread: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return tell(value) + ("" if math.isnan(spread) else f" ± {tell(spread)}")
+
+
+def _claims_for_readers(claims: pd.DataFrame) -> pd.DataFrame:
+    table = pd.DataFrame(
+        {
+            "study": claims["study"],
+            "section": claims["place"],
+            "claim": claims["says"],
+            "verdict": [f"**{word}**" for word in claims["verdict"]],
+            "cases": [f"{row.held} of {row.judged}" for row in _rows(claims)],
+            "numbers that decide": claims["numbers"],
+            "no data": claims["missing"],
+            **{name.removeprefix("under_"): claims[name] for name in OTHERS},
+        }
+    )
+    return table.map(_cell)
+
+
+def _numbers_for_readers(numbers: pd.DataFrame) -> pd.DataFrame:
+    """All numbers that are judged; those that are not run are counted above."""
+    judged = numbers[numbers["verdict"] != "not run"]
+    table = pd.DataFrame(
+        {
+            "place": judged["place"],
+            "number": judged["id"],
+            "paper": [_with_spread(r.printed, r.printed_spread) for r in _rows(judged)],
+            "ours": [_with_spread(r.ours, r.spread) for r in _rows(judged)],
+            "verdict": [f"**{word}**" for word in judged["verdict"]],
+            "by standard errors": judged["strict"],
+            "why": ["; ".join(filter(None, [r.reason, r.remark])) for r in _rows(judged)],
+            "released": judged["under_released"],
+            "improved": judged["under_improved"],
+        }
+    )
+    return table.map(_cell)
+
+
+def _aligned(table: pd.DataFrame) -> list[str]:
+    return [f"  {line}" for line in table.to_string(index=False).splitlines()]
+
+
+def _rows(table: pd.DataFrame) -> Iterator[Any]:
+    yield from table.itertuples(index=False)
+
+
+def _cell(text: str) -> str:
+    """A text that does not break a table."""
+    return str(text).replace("|", "\\|")

@@ -1,0 +1,204 @@
+"""The table of verdicts: a row for each number or claim under each protocol."""
+
+from __future__ import annotations
+
+__all__ = ["CLAIM_WORDS", "COLUMNS", "NUMBER_WORDS", "Settings", "Verdicts", "judge_all"]
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from vwta.paper.verdicts import claims, numbers, reported
+from vwta.paper.verdicts.differences import measure
+from vwta.paper.verdicts.numbers import Rule
+from vwta.paper.verdicts.reported import PRINTED
+from vwta.paper.verdicts.selection import Evidence
+
+COLUMNS = {
+    "kind": "str",  # number or claim
+    "id": "str",
+    "study": "str",
+    "protocol": "str",
+    "headline": "bool",
+    "place": "str",  # section, table or figure
+    "says": "str",  # the claim in words
+    "source": "str",  # printed or read off
+    "dataset": "str",
+    "metric": "str",
+    "method": "str",
+    "K": "Int64",
+    "h": "float64",
+    "printed": "float64",
+    "printed_spread": "float64",
+    "printed_low": "float64",
+    "printed_high": "float64",
+    "printed_runs": "Int64",
+    "ours": "float64",
+    "spread": "float64",
+    "low": "float64",
+    "high": "float64",
+    "runs": "Int64",
+    "measured_on": "str",
+    "difference": "float64",
+    "margin": "float64",  # the largest difference that is allowed
+    "verdict": "str",
+    "strict": "str",
+    "rule": "str",
+    "reason": "str",
+    "remark": "str",
+    "held": "Int64",  # cases in which a claim holds
+    "judged": "Int64",  # of so many
+    "holds_at": "str",
+    "fails_at": "str",
+    "missing": "str",
+    "numbers": "str",  # those that decide a claim
+    "cases": "str",  # all of them, as JSON
+}
+NUMBER_WORDS = ("reproduced", "better", "worse", "not comparable", "not run")
+CLAIM_WORDS = ("holds", "mixed", "fails", "not run")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What verdicts depend on besides numbers.
+
+    Attributes:
+        headline: the protocol of the headline.
+        protocols: all protocols that are judged.
+        borrows: see :class:`vwta.paper.verdicts.selection.Evidence`.
+        most: share of cases that is most of them.
+        trend: share of pairs of points that makes a trend.
+        rule: the rule for numbers.
+        claims: entries of the file of claims.
+        differences: entries of the register.
+    """
+
+    headline: str
+    protocols: tuple[str, ...]
+    borrows: Mapping[str, Any]
+    most: float
+    trend: float
+    rule: Rule
+    claims: Sequence[Mapping[str, Any]]
+    differences: Sequence[Mapping[str, Any]]
+
+    @classmethod
+    def of(
+        cls, rules: Mapping[str, Any], claims: Mapping[str, Any], differences: Mapping[str, Any]
+    ) -> Settings:
+        """Settings from the contents of config/verdicts.yaml, claims.yaml and differences.yaml."""
+        return cls(
+            headline=rules["headline"],
+            protocols=tuple(rules["protocols"]),
+            borrows=rules["borrows"],
+            most=rules["most"],
+            trend=rules["trend"],
+            rule=Rule(**rules["numbers"]),
+            claims=claims["claims"],
+            differences=differences["differences"],
+        )
+
+
+class Verdicts(NamedTuple):
+    """All that is said.
+
+    Attributes:
+        table: verdicts, with :data:`COLUMNS` and a column for each protocol, and `printed`, with
+            the verdict on the same thing there.
+        differences: the register, see :func:`vwta.paper.verdicts.differences.measure`.
+        tiers: the tier that each study's numbers come from.
+        headline: the protocol of the headline.
+    """
+
+    table: pd.DataFrame
+    differences: pd.DataFrame
+    tiers: Mapping[str, str]
+    headline: str
+
+
+def judge_all(
+    measured: pd.DataFrame, paper: pd.DataFrame, settings: Settings, tiers: Mapping[str, str]
+) -> Verdicts:
+    """Judges every number and every claim under every protocol, and measures the differences.
+
+    Claims are judged on the paper's own numbers as well, as the protocol `printed`.
+
+    Arguments:
+        measured: our numbers, see :mod:`vwta.paper.verdicts.evidence`.
+        paper: the paper's numbers, see :func:`vwta.paper.verdicts.reported.read`.
+        settings: what to judge, and how.
+        tiers: the tier that each study's numbers come from.
+    """
+    evidence = Evidence(measured, reported.as_evidence(paper), settings.borrows)
+    rows = _number_rows(paper, evidence, settings, tiers) + _claim_rows(evidence, settings)
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    texts = [name for name, kind in COLUMNS.items() if kind == "str"]
+    table[texts] = table[texts].astype(object).fillna("")
+    table = table.astype(COLUMNS)
+    words = table.pivot(index=["kind", "id"], columns="protocol", values="verdict")
+    words = words.reindex(columns=[*settings.protocols, PRINTED]).fillna("")
+    words.columns = [f"under_{name}" for name in words.columns]
+    table = table.join(words, on=["kind", "id"])
+    differences = measure(settings.differences, evidence)
+    return Verdicts(table, differences, tiers, settings.headline)
+
+
+def _number_rows(
+    paper: pd.DataFrame, evidence: Evidence, settings: Settings, tiers: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    rows = []
+    for one in paper.to_dict("records"):
+        about = {str(name): value for name, value in one.items()}
+        tier = tiers.get(about["study"], "")
+        for protocol in settings.protocols:
+            counts = about["metric"] in numbers.COUNTS
+            if counts and protocol != settings.headline:
+                continue  # no protocol changes the data
+            verdict = numbers.judge(about, evidence, protocol, settings.rule, tier)
+            about["headline"] = protocol == settings.headline
+            rows.append({"kind": "number", "protocol": protocol, **about, **verdict})
+    return rows
+
+
+def _claim_rows(evidence: Evidence, settings: Settings) -> list[dict[str, Any]]:
+    lines = claims.problems(settings.claims)
+    if lines:
+        told = "\n".join(f"  {line}" for line in lines)
+        raise ValueError(f"the claims cannot be used:\n{told}\nRemedy: correct claims.yaml")
+    rows = []
+    for entry in settings.claims:
+        claim = claims.Claim.of(entry, settings.trend)
+        protocols = claim.protocols or (settings.headline, *settings.protocols, PRINTED)
+        for protocol in dict.fromkeys(protocols):
+            outcome = claims.judge(claim, evidence, protocol, settings.most)
+            about = {"id": claim.id, "study": claim.study, "place": claim.section}
+            rows.append(
+                {
+                    "kind": "claim",
+                    "protocol": protocol,
+                    "headline": protocol == protocols[0],
+                    **about,
+                    "says": claim.says,
+                    "rule": claim.rule,
+                    "held": sum(case.holds for case in outcome.cases),
+                    "judged": len(outcome.cases),
+                    **{k: v for k, v in outcome._asdict().items() if k != "cases"},
+                    "cases": json.dumps([_plain(case._asdict()) for case in outcome.cases]),
+                }
+            )
+    return rows
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: what is not finite becomes text."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, bool | int | str):
+        return value
+    return float(value) if math.isfinite(value) else str(float(value))

@@ -1,0 +1,1 @@
+"""Training: one loop, stacks of small networks, checkpoints, signals."""

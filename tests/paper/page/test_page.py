@@ -1,0 +1,174 @@
+"""The page: all that is known stands in one file, as text that cannot be mistaken for HTML."""
+
+import dataclasses
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from vwta.paper.page import build as building
+from vwta.paper.page.build import build, render
+from vwta.paper.page.contents import Contents, read_sheet, study_of
+from vwta.paper.page.markup import Html, as_json, element
+from vwta.paper.page.sources import bibtex
+from vwta.paper.page.words import short
+
+LOADING = {"src", "srcset", "poster", "action", "background"}
+
+
+class Reader(HTMLParser):
+    """Keeps elements with their attributes, and the text of the page without scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in {"meta", "img", "input", "br", "link"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in {"script", "style"}:
+            self.text += data
+
+
+@pytest.fixture
+def page(contents: Contents) -> Reader:
+    return Reader(render(contents))
+
+
+def test_elements_escape_text() -> None:
+    assert element("p", "<b>", Html("<i></i>"), title='"') == (
+        '<p title="&quot;">&lt;b&gt;<i></i></p>'
+    )
+    assert element("input", hidden=True, value=None) == "<input hidden>"
+
+
+def test_json_cannot_end_its_script() -> None:
+    text = as_json({"a": "</script><!-- & \u2028"})
+    assert not set("<>&\u2028") & set(text)
+    assert json.loads(text) == {"a": "</script><!-- & \u2028"}
+    with pytest.raises(ValueError, match="JSON"):
+        as_json(float("nan"))
+
+
+def test_page_is_well_formed(page: Reader) -> None:
+    assert page.open == []
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    linked = {a["href"] for name, a in page.elements if name == "a" and "download" not in a}
+    assert {str(link) for link in linked} <= {f"#{name}" for name in ids}
+    assert all("alt" in attributes for name, attributes in page.elements if name == "img")
+
+
+def test_page_loads_nothing(page: Reader, contents: Contents) -> None:
+    for name, attributes in page.elements:
+        assert name not in {"link", "iframe", "object", "embed", "base"}
+        for key in LOADING & attributes.keys():
+            assert str(attributes[key]).startswith("data:")
+    text = render(contents)
+    assert "default-src 'none'" in text
+    assert not re.search(r"url\(|@import|\bimport\(|fetch\(|XMLHttpRequest|WebSocket", text)
+
+
+def test_page_shows_everything(page: Reader, contents: Contents) -> None:
+    ids = {attributes.get("id") for _, attributes in page.elements}
+    assert {"figure-uci_nll_paper", "table-uci_main_paper", "claim-holds", "claim-fails"} <= ids
+    rows = [a for name, a in page.elements if name == "tr" and "data-verdict" in a]
+    numbers = contents.verdicts[contents.verdicts["kind"] == "number"]
+    assert [row["data-verdict"] for row in rows] == numbers["verdict"].tolist()
+    assert "A & B." in page.text
+    assert "snakemake --force -- results/full/figures/uci_nll_paper.png" in page.text
+    assert "1 of 2 numbers that can be compared" in page.text
+    assert "1 of 2 claims that could be judged hold" in page.text
+    assert "kept weights" in page.text
+    assert "aaaaaaaaaa" in page.text  # the revision of the figure's input
+    assert "There are no exported predictions here" in page.text
+
+
+def test_verdicts_are_words_too(page: Reader) -> None:
+    for word in ("reproduced", "worse", "not run", "holds", "fails"):
+        assert f" {word}" in page.text
+
+
+def test_text_stays_text(page: Reader, contents: Contents) -> None:
+    assert "<script>alert('holds')</script> & so on" in page.text
+    assert "A <note>." in page.text
+    assert "<script>alert" not in render(contents)
+
+
+def test_same_contents_same_page(contents: Contents) -> None:
+    assert render(contents) == render(contents)
+
+
+def test_page_has_a_size_limit(
+    contents: Contents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(contents, tmp_path / "index.html")
+    assert 10**4 < (tmp_path / "index.html").stat().st_size < 10**6
+    monkeypatch.setattr(building, "MOST", 1000)
+    with pytest.raises(ValueError, match="fewer figures"):
+        build(contents, tmp_path / "other.html")
+    assert not (tmp_path / "other.html").exists()
+
+
+def test_tables_beside_printed_numbers_have_verdicts(contents: Contents) -> None:
+    """Two sets with a method each that is judged, and one that the paper alone has."""
+    numbers = "protocol,dataset,metric,method,K,difference,line,column\n"
+    numbers += "improved,boston,nll,v_wta,16,.1,Boston,V-WTA\n"
+    numbers += "improved,rotating_moons,nll,v_wta,16,.1,Moons,V-WTA\n"
+    numbers += "improved,wine,nll,v_wta,16,,Wine,V-WTA\n"
+    (sheet,) = contents.sheets
+    sheet = dataclasses.replace(
+        sheet,
+        heads=["Dataset", "", "PBP", "V-WTA"],
+        rows=[["Boston", "printed", "2", "2.5"], ["", "ours", "", "3.5"], ["Wine", "ours", "", ""]],
+        csv=numbers,
+    )
+    page = render(dataclasses.replace(contents, sheets=[sheet]))
+    table = page[page.index('class="sheet"') :]
+    rows = re.findall(r"<tr>(<td>.*?)</tr>", table[: table.index("</table>")])
+    lines = [re.sub(r"<[^>]*>", "|", row).strip("|") for row in rows]
+    assert [line.split("||")[0] for line in lines] == ["Boston", "ours", "verdict", "Wine"]
+    assert 'class="chip reproduced"' in rows[2].split("</td>")[3]
+    assert "chip" not in "".join(rows[:2] + rows[3:])
+
+
+def test_outdated_figures_say_so(contents: Contents) -> None:
+    (picture,) = contents.pictures
+    old = dataclasses.replace(contents, pictures=[dataclasses.replace(picture, outdated=True)])
+    assert "Newer numbers" in render(old)
+    assert "Newer numbers" not in render(contents)
+
+
+def test_sheets_are_read(tmp_path: Path, contents: Contents) -> None:
+    (sheet,) = contents.sheets
+    assert sheet.caption == "UCI: a table"
+    assert sheet.heads == ["Set", "NLL"]
+    assert sheet.rows == [["A", "**1**"], ["", "3"]]
+    assert sheet.notes == ["A <note>."]
+    assert sheet.csv == "set,nll\nA,1\n"
+    (tmp_path / "empty.md").write_text("nothing")
+    with pytest.raises(ValueError, match=r"empty\.md: no table"):
+        read_sheet(tmp_path / "empty.md")
+
+
+def test_names() -> None:
+    assert study_of(Path("audio_spread.png")) == "audio"
+    assert study_of(Path("nll_against_h_paper_K9.png")) == "synthetic"
+    assert short("0123456789abcdef-dirty") == "0123456789-dirty"
+
+
+def test_bibtex() -> None:
+    paper = {"title": "T", "collection-title": "C", "volume": 1, "year": 2024}
+    paper["authors"] = [{"given-names": "A", "family-names": "B"}]
+    assert bibtex(paper).startswith("@inproceedings{b2024,\n  title = {{T}},\n  author = {B, A},")

@@ -1,0 +1,225 @@
+"""Evaluation of trained networks: all methods, on points in the domain, at tuned bandwidths too."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+from scipy import stats
+
+from vwta.geometry.spaces import Box
+from vwta.io.storage import read_metadata, read_table, read_tensors, write_tensors
+from vwta.nn.networks import NETWORKS
+from vwta.paper.curves import collect_curves
+from vwta.paper.data.synthetic import SingleGaussian
+from vwta.paper.synthetic.estimators import SWEPT, estimators
+from vwta.paper.synthetic.evaluate import Settings, evaluate, load_network
+from vwta.paper.synthetic.train import Settings as Training
+from vwta.paper.synthetic.train import train
+from vwta.seeds import generator
+
+BINS = {"grid": [3, 2], "low": [-1.0, -1.0], "high": [1.0, 1.0]}
+SETTINGS = Settings(
+    h=[0.2, 0.5],
+    capped={"epsilon": 1e-7, "cap": 16.1},
+    tuning={"methods": ["v_wta", "k_wta", "tk_hist"], "low": 0.01, "high": 2.0, "tolerance": 0.01},
+    low=BINS["low"],
+    high=BINS["high"],
+    kept_by="loss",
+)
+DOMAIN = Box(SETTINGS.low, SETTINGS.high)
+METHODS = {
+    "wta": {"v_wta", "k_wta", "unweighted_k_wta", "unif_v_wta"},
+    "hist": {"tk_hist", "unif_hist"},
+    "mdn": {"mdn"},
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Points of a wide Gaussian, a part of which lies outside the square."""
+    path = tmp_path_factory.mktemp("data") / "data.safetensors"
+    source, tensors = generator(0), {}
+    for split, n in {"train": 512, "validation": 256, "test": 200}.items():
+        tensors[f"x_{split}"] = torch.rand(n, 1, generator=source)
+        tensors[f"y_{split}"] = 0.6 * torch.randn(n, 2, generator=source)
+    write_tensors(path, tensors, {})
+    return path
+
+
+@pytest.fixture(scope="module")
+def networks(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A trained network of each kind."""
+    folder = tmp_path_factory.mktemp("networks")
+    common: dict[str, Any] = {
+        "epochs": 2,
+        "batch_size": 64,
+        "learning_rate": 1e-2,
+        "widths": [16],
+        "beta": 1.0,
+        "score_reduction": "sum",
+        "epochs_see": "the same rows",
+        "clouds": False,
+        "sharing": {"kind": "winner"},
+        "start": "default",
+    }
+    for kind in NETWORKS:
+        train(
+            dataset="single_gaussian",
+            constants={},
+            model=kind,
+            K=6,
+            data=data,
+            outputs={5: folder / f"{kind}.safetensors"},
+            settings=Training(**common, bins=BINS if kind == "hist" else None),
+            unfinished=folder / ".unfinished",
+            device="cpu",
+            code="code",
+        )
+    return {kind: folder / f"{kind}.safetensors" for kind in NETWORKS}
+
+
+@pytest.fixture(scope="module")
+def tables(
+    networks: dict[str, Path], data: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, pd.DataFrame]:
+    folder = tmp_path_factory.mktemp("metrics")
+    out = {}
+    for kind, network in networks.items():
+        path = folder / f"{kind}.parquet"
+        law = SingleGaussian((0.0, 0.0), 0.6)
+        evaluate([network], data, path, law, SETTINGS, "code", "paper", "single_gaussian")
+        out[kind] = read_table(path)
+    return out
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_every_method_is_measured(tables: dict[str, pd.DataFrame], kind: str) -> None:
+    table = tables[kind]
+    risk = table[table["metric"] == "risk"]
+    assert risk["method"].tolist() == [kind]
+    for metric in ("nll", "nll_capped"):
+        rows = table[(table["metric"] == metric) & (table["method"] != "truth")]
+        assert set(rows["method"]) == METHODS[kind]
+        assert (rows["K"] == 6).all()
+        for method, mine in rows.groupby("method"):
+            given = mine.loc[~mine["tuned"], "h"]
+            if method in SWEPT:
+                assert given.tolist() == [0.2, 0.5]
+            else:
+                assert given.isna().tolist() == [True]
+            assert mine["tuned"].sum() == (method in SETTINGS.tuning["methods"])
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_points_outside_count_for_the_capped_metric_alone(
+    tables: dict[str, pd.DataFrame], data: Path, kind: str
+) -> None:
+    y = read_tensors(data)[0]["y_test"]
+    inside = int((y.abs() <= 1).all(-1).sum())
+    assert 0 < inside < len(y)
+    table = tables[kind]
+    assert set(table.loc[table["metric"] == "nll", "n"]) == {inside}
+    assert set(table.loc[table["metric"] == "nll_capped", "n"]) == {len(y)}
+    assert table["value"].map(math.isfinite).all()
+    outside = table[table["metric"] == "outside"]
+    assert outside[["value", "n"]].values.tolist() == [[len(y) - inside, len(y)]]
+
+
+def test_truth_by_hand(tables: dict[str, pd.DataFrame], data: Path) -> None:
+    y = read_tensors(data)[0]["y_test"].numpy()
+    y = y[(abs(y) <= 1).all(-1)]
+    expected = -stats.norm(0, 0.6).logpdf(y).sum(-1).mean()
+    for table in tables.values():
+        row = table[(table["method"] == "truth") & (table["metric"] == "nll")]
+        assert row["value"].item() == pytest.approx(expected, rel=1e-9)
+        assert row["K"].isna().all()
+
+
+def test_uniform_histogram_by_hand(
+    tables: dict[str, pd.DataFrame], networks: dict[str, Path], data: Path
+) -> None:
+    """Its density is the normalised score of the bin over the bin's area, 4 / 6."""
+    sets = read_tensors(data)[0]
+    network, _ = load_network(networks["hist"], "loss")
+    scores = network(sets["x_test"].double()).logits.sigmoid()
+    total, count = 0.0, 0
+    for score, (u, v) in zip(scores.tolist(), sets["y_test"].tolist(), strict=True):
+        if max(abs(u), abs(v)) <= 1:
+            own = 2 * int((u + 1) / 2 * 3) + int((v + 1) / 2 * 2)
+            total -= math.log(score[own] / sum(score) * 6 / 4)
+            count += 1
+    table = tables["hist"]
+    row = table[(table["method"] == "unif_hist") & (table["metric"] == "nll")]
+    assert row["value"].item() == pytest.approx(total / count, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("kind", "method"),
+    [("wta", "v_wta"), ("wta", "k_wta"), ("hist", "tk_hist")],
+)
+def test_bandwidth_is_tuned_on_validation_rows(
+    tables: dict[str, pd.DataFrame], networks: dict[str, Path], data: Path, kind: str, method: str
+) -> None:
+    sets = {name: rows.double() for name, rows in read_tensors(data)[0].items()}
+    network, _ = load_network(networks[kind], "loss")
+    law, y = {}, {}
+    for split in ("validation", "test"):
+        inside = (sets[f"y_{split}"].abs() <= 1).all(-1)
+        y[split] = sets[f"y_{split}"][inside]
+        law[split] = estimators(kind, network, DOMAIN)[method](sets[f"x_{split}"][inside])
+    grid = [0.01 * 200 ** (i / 100) for i in range(101)]
+    best = min(grid, key=lambda h: nll(law["validation"], y["validation"], h))
+    table = tables[kind]
+    row = table[(table["method"] == method) & (table["metric"] == "nll") & table["tuned"]]
+    h, value = row["h"].item(), row["value"].item()
+    assert math.log(h) == pytest.approx(math.log(best), abs=0.07)
+    assert value == pytest.approx(nll(law["test"], y["test"], h))
+
+
+def nll(law: Any, y: torch.Tensor, h: float) -> float:
+    with torch.no_grad():
+        return -law.with_bandwidth(h).log_prob(y).mean().item()
+
+
+def test_large_bandwidths_approach_the_uniform_methods(networks: dict[str, Path]) -> None:
+    x, y = torch.rand(50, 1, dtype=torch.float64), 2 * torch.rand(50, 2, dtype=torch.float64) - 1
+    for kind, cut, uniform in (("wta", "v_wta", "unif_v_wta"), ("hist", "tk_hist", "unif_hist")):
+        models = estimators(kind, load_network(networks[kind], "loss")[0], DOMAIN)
+        wide = models[cut](x).with_bandwidth(100.0).log_prob(y)
+        assert torch.allclose(wide, models[uniform](x).log_prob(y), atol=1e-3)
+
+
+def test_curves_are_gathered(networks: dict[str, Path], tmp_path: Path) -> None:
+    path = tmp_path / "curves.parquet"
+    collect_curves({"paper": list(networks.values())}, path)
+    table = read_table(path)
+    assert len(table) == 2 * len(networks)
+    assert set(table["model"]) == set(networks)
+    assert set(table["protocol"]) == {"paper"}
+    assert (table.groupby("model")["kept_by_loss"].sum() == 1).all()
+    tensors, metadata = read_tensors(networks["mdn"])
+    mine = table[table["model"] == "mdn"]
+    assert mine["epoch"].tolist() == [1, 2]
+    assert mine["loss"].tolist() == tensors["curve"][:, 1].tolist()
+    assert mine.loc[mine["kept_by_loss"], "epoch"].item() == metadata["kept"]["loss"] + 1
+    assert table["distance"].notna().sum() == (table["model"] == "wta").sum() == 2
+    assert read_metadata(path)["parts"].keys() == {str(file) for file in networks.values()}
+
+
+@pytest.mark.parametrize("bins", [None, {**BINS, "grid": [3, 3]}])
+def test_wrong_grid_is_named(data: Path, tmp_path: Path, bins: Any) -> None:
+    winner = {"kind": "winner"}
+    settings = Training(
+        1, 64, 1e-2, [16], 1.0, "sum", "the same rows", False, winner, "default", bins
+    )
+    outputs = {0: tmp_path / "x.safetensors"}
+    with pytest.raises(ValueError, match="K=6 needs a grid of 6 bins"):
+        train("single_gaussian", {}, "hist", 6, data, outputs, settings, tmp_path, "cpu", "code")
+
+
+def test_unknown_kind_is_named() -> None:
+    with pytest.raises(ValueError, match="'histogram'"):
+        estimators("histogram", torch.nn.Identity(), DOMAIN)

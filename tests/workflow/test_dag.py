@@ -1,0 +1,170 @@
+"""The whole paper's graph of jobs is built with no network and no data, and is what config asks."""
+
+import itertools
+import os
+import re
+import resource
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+from loading import ROOT
+
+# Takes the place of Python's own module of this name: every process of the run is offline.
+OFFLINE = """
+import socket
+from pathlib import Path
+
+def refuse(*arguments, **options):
+    Path(__file__).with_name("called").write_text(repr(arguments))
+    raise OSError("there is no network")
+
+socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse
+"""
+
+
+def children() -> float:
+    """CPU seconds of finished child processes: on a busy machine the clock says little."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def load(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def scopes(study: dict[str, Any], stage: str | None = None) -> dict[str, dict[str, set[Any]]]:
+    """What of a study each protocol runs in a stage."""
+    found = {}
+    for name, own in study["protocols"].items():
+        found[name] = {
+            key: set(study[key])
+            & set(own.get(key, study[key]))
+            & set(own.get(stage, {}).get(key, study[key]))
+            for key in ("datasets", "models", "K", "seeds")
+        }
+    return found
+
+
+def size(scope: dict[str, set[Any]], *keys: str) -> int:
+    """How many combinations of some keys there are, 0 if there are none of another."""
+    count = 1
+    for key, values in scope.items():
+        count *= len(values) if key in keys else min(len(values), 1)
+    return count
+
+
+def synthetic(config: dict[str, Any], protocols: dict[str, dict[str, Any]]) -> Counter[str]:
+    """Jobs of the synthetic study by rule."""
+    study, figures, jobs = config["synthetic"], config["figures"], Counter[str]()
+    trained = {name for name, switches in protocols.items() if "training" in switches}
+    drawn = {name for name, switches in protocols.items() if "data" in switches}
+    whole, measured = scopes(study), scopes(study, "emd")
+    for name in drawn:
+        jobs["generate_synthetic"] += size(whole[name], "datasets")
+        jobs["evaluate_synthetic_theory"] += size(whole[name], "datasets")
+    for name, (chunk, seed) in itertools.product(trained, enumerate(study["seeds"])):
+        here = {**whole[name], "seeds": whole[name]["seeds"] & {seed}}
+        jobs[f"train_synthetic_{chunk}"] += size(here, "datasets", "models", "K")
+    for stage, rule in (
+        ("evaluation", "evaluate_synthetic"),
+        ("properties", "evaluate_properties"),
+    ):
+        jobs[rule] += sum(size(scope, "datasets") for scope in scopes(study, stage).values())
+    for scope in measured.values():
+        scope["datasets"] &= set(study["emd"]["h"])
+        jobs["evaluate_emd"] += size(scope, "datasets", "models", "K", "seeds")
+        jobs["evaluate_emd_truth"] += size(scope, "datasets")
+    limits, pictures = figures["dirac_limits"], figures["qualitative"]
+    shown = set(itertools.product(pictures["protocols"], pictures["datasets"]))
+    shown |= {(name, limits["dataset"]) for name in limits["protocols"]}
+    proofs = ("proof_radius", "proof_partition")
+    shown |= {(figures[name]["protocol"], figures[name]["dataset"]) for name in proofs}
+    jobs["predict_synthetic"] = len(shown)
+    jobs["figure_nll_against_h"] = size(figures["nll_against_h"], "protocols", "K")
+    jobs["figure_dirac_limits"] = len(limits["protocols"])
+    jobs["figure_qualitative"] = len(pictures["protocols"])
+    jobs["figure_training_curves"] = len(figures["training_curves"]["K"])
+    jobs["figure_quantitative"] = jobs["figure_tuned"] = len(figures["quantitative"]["protocols"])
+    once = "collect_synthetic collect_emd collect_properties collect_synthetic_theory "
+    once += "collect_curves_synthetic export_explorer table_protocols table_idle "
+    once += "figure_quantitative_std figure_variants figure_weak_convergence "
+    once += "figure_cells figure_point_density figure_proof_radius figure_proof_partition"
+    return jobs + Counter(once.split())
+
+
+def uci(config: dict[str, Any]) -> Counter[str]:
+    """Jobs of the UCI study by rule."""
+    study, jobs = config["uci"], Counter[str]()
+    sets, protocols = study["datasets"], study["protocols"]
+    for name in sets:
+        jobs[f"fetch_{name}"] = 1
+        jobs[f"train_uci_{name}"] = len(protocols) * len(study["models"])
+    jobs["prepare_uci"] = len(sets)
+    jobs["evaluate_uci"] = len(sets) * len(protocols)
+    jobs["collect_uci"] = 2  # metrics and searches
+    pictures = [f"figure_uci_{name}" for name in protocols]
+    return jobs + Counter(["measure_sizes_uci", "table_uci", *pictures])
+
+
+def audio(config: dict[str, Any]) -> Counter[str]:
+    """Jobs of the audio study by rule, with ANSYN itself."""
+    study = {**config["audio"], "datasets": ["ansyn"]}
+    splits = {split for fold in study["folds"].values() for split in fold["splits"]}
+    archives = len(study["overlaps"]) * len(splits)
+    used = {name: size(scope, "models", "K", "seeds") for name, scope in scopes(study).items()}
+    folder = ROOT / "config/protocols/audio"
+    trained = sum(
+        count for name, count in used.items() if "training" in load(folder / f"{name}.yaml")
+    )
+    jobs = Counter(lock_ansyn=1, fetch_ansyn=archives, unpack_ansyn=archives)
+    jobs += Counter(features_audio=archives, train_audio=trained)
+    jobs += Counter(predict_audio=sum(used.values()))
+    jobs += Counter(evaluate_audio=len(study["protocols"]), show_audio=len(study["protocols"]))
+    pictures = [
+        f"figure_audio{kind}_{name}" for kind in ("", "_scenes") for name in study["protocols"]
+    ]
+    return jobs + Counter(["collect_audio", "collect_curves_audio", "table_audio", *pictures])
+
+
+def test_the_whole_graph_without_network_and_data(
+    tmp_path: Path, copy_repository: Callable[[Path], Path]
+) -> None:
+    tree = copy_repository(tmp_path / "tree")
+    blocked = tmp_path / "offline"
+    blocked.mkdir()
+    (blocked / "sitecustomize.py").write_text(OFFLINE)
+    env = {name: value for name, value in os.environ.items() if name != "VWTA_MIRROR"}
+    env |= {"PYTHONPATH": str(blocked), "https_proxy": "http://127.0.0.1:9"}
+    probe = [sys.executable, "-c", "import socket; socket.create_connection(('127.0.0.1', 9))"]
+    tried = subprocess.run(probe, env=env, capture_output=True, text=True, check=False)
+    assert "there is no network" in tried.stderr
+    (blocked / "called").unlink()
+    before = children()
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--dry-run", "--quiet", "reason"],
+        cwd=tree,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stderr
+    assert children() - before < 20, "seconds of a core; 9 were measured"
+    assert not (blocked / "called").exists(), "nothing even tries to reach the network"
+    assert not (tree / "data").exists()
+    assert not (tree / "results").exists()
+    found = {name: int(n) for name, n in re.findall(r"^(\w+) +(\d+)$", done.stdout, re.MULTILINE)}
+    config = load(tree / "config/config.yaml")
+    folder = tree / "config/protocols/synthetic"
+    protocols = {name: load(folder / f"{name}.yaml") for name in config["synthetic"]["protocols"]}
+    wanted = synthetic(config, protocols) + uci(config) + audio(config)
+    wanted += Counter(["judge", "report_page", "all"])
+    total = found.pop("total")
+    assert found == dict(wanted)
+    assert total == wanted.total()

@@ -1,0 +1,99 @@
+"""requirements.lock fits pyproject.toml, and the conda environments fit the lock."""
+
+import re
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+from loading import ROOT, load_module
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from pins import unpinned
+
+ENVIRONMENTS = sorted((ROOT / "envs").glob("*.yaml"))
+
+
+@pytest.fixture(scope="module")
+def lock() -> ModuleType:
+    return load_module("envs/lock.py")
+
+
+@pytest.fixture(scope="module")
+def locked(lock: ModuleType) -> dict[str, str]:
+    return lock.read_lock(ROOT / "requirements.lock")
+
+
+def test_lock_satisfies_pyproject(locked: dict[str, str]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    for line in project["dependencies"] + extras["workflow"] + extras["dev"]:
+        requirement = Requirement(line)
+        version = locked[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(version), f"{line}, but {version} is locked"
+
+
+def test_lock_pins_all_that_is_needed(lock: ModuleType, locked: dict[str, str]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    lines = project["dependencies"] + extras["workflow"] + extras["dev"]
+    assert unpinned(lines, locked, lock.CUDA) == []
+
+
+def test_what_has_no_pin_is_found(lock: ModuleType, locked: dict[str, str]) -> None:
+    assert unpinned(["numpy>=99"], locked, lock.CUDA) == [
+        f"pyproject.toml needs numpy>=99, but {locked['numpy']} is locked"
+    ]
+    fewer = {name: pin for name, pin in locked.items() if name != "numpy"}
+    assert "scipy needs numpy" in "".join(unpinned(["scipy"], fewer, lock.CUDA))
+
+
+def test_installed_versions_are_the_locked_ones(locked: dict[str, str]) -> None:
+    """Or else the requirements that are followed above are those of other versions."""
+    found = {name: version(name).split("+")[0] for name in locked}
+    assert found == locked
+
+
+def test_lock_for_clusters_adds_to_the_lock(lock: ModuleType, locked: dict[str, str]) -> None:
+    added = lock.read_lock(ROOT / "requirements-cluster.lock")
+    assert not added.keys() & locked.keys()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for line in project["optional-dependencies"]["cluster"]:
+        requirement = Requirement(line)
+        assert requirement.specifier.contains(added[canonicalize_name(requirement.name)])
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-cluster.lock"])
+def test_lock_is_portable(name: str) -> None:
+    for line in (ROOT / name).read_text().splitlines():
+        assert re.fullmatch(r"#.*|[\w.-]+==[\w.]+", line), f"{line}: neither comment nor exact pin"
+
+
+def test_freeze_drops_builds_and_cuda(lock: ModuleType) -> None:
+    frozen = ["numpy==2.0.0", "nvidia-cublas==13.1", "torch==2.13.0+cpu", "triton==3.5.0"]
+    assert lock.clean(frozen) == ["numpy==2.0.0", "torch==2.13.0"]
+
+
+def test_environments_are_up_to_date(lock: ModuleType, locked: dict[str, str]) -> None:
+    made = lock.environments(locked)
+    assert {path.name: path.read_text() for path in ENVIRONMENTS} == made, "call `make envs`"
+
+
+@pytest.mark.parametrize("path", ENVIRONMENTS, ids=lambda path: path.name)
+def test_environment_pins_equal_the_lock(path: Path, lock: ModuleType, locked: dict) -> None:
+    names = {conda: name for name, conda in lock.FROM_CONDA.items()}
+    *conda, pip = yaml.safe_load(path.read_text())["dependencies"]
+    pins = [pin.split("=") for pin in conda if pin not in ("python=3.11", "pip")]
+    pins += [pin.split("==") for pin in pip["pip"]]
+    versions = {names.get(name, name): version for name, version in pins}
+    assert versions == {name: locked[name] for name in versions}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert {Requirement(line).name for line in project["dependencies"]} <= versions.keys()
+
+
+def test_rules_name_existing_environments() -> None:
+    for rules in [ROOT / "Snakefile", *(ROOT / "workflow").rglob("*.smk")]:
+        for name in re.findall(r"conda:\s*\"([^\"]+)\"", rules.read_text()):
+            assert (rules.parent / name).resolve() in ENVIRONMENTS, f"{rules}: conda: {name}"

@@ -1,0 +1,416 @@
+"""The pipeline from data to picture, and what a change would run again."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from vwta.io.storage import read_metadata, read_table, read_tensors
+from vwta.nn.networks import NETWORKS
+from vwta.paper.metrics import COLUMNS
+from vwta.paper.synthetic.estimators import SWEPT
+
+RUN = "synthetic/paper/single_gaussian/wta/K9"
+
+PROOFS = {"figure_proof_radius", "figure_proof_partition"}
+PICTURES = {"figure_dirac_limits", "figure_qualitative"} | PROOFS
+SEEN = {"figure_weak_convergence", "figure_cells", "figure_point_density", "figure_variants"}
+PROPERTIES = {"evaluate_properties", "collect_properties", "table_idle"} | SEEN
+CURVES = {"collect_curves_synthetic", "figure_training_curves"}
+AGAINST_K = {"figure_quantitative", "figure_quantitative_std"}
+OF_GRID = {"figure_nll_against_h", "figure_tuned"} | AGAINST_K
+TABLES = {"table_protocols"}
+DRAWN = {"figure_training_curves"} | OF_GRID | PICTURES | SEEN
+GRID = {"evaluate_synthetic", "collect_synthetic"} | OF_GRID | TABLES
+TRANSPORTED = {"evaluate_emd", "collect_emd"} | AGAINST_K | TABLES
+EVALUATED = GRID | TRANSPORTED
+TRAINED = (
+    {"train_synthetic_0", "predict_synthetic", "export_explorer"}
+    | EVALUATED
+    | CURVES
+    | PICTURES
+    | PROPERTIES
+)
+THEORY = {"evaluate_synthetic_theory", "collect_synthetic_theory"} | AGAINST_K
+THEORY |= PROPERTIES
+KEPT = EVALUATED | PROPERTIES | PICTURES | {"predict_synthetic", "export_explorer"}
+MODELLED = EVALUATED | {"evaluate_emd_truth"}
+MEASURED = EVALUATED | THEORY | {"evaluate_emd_truth"}
+UCI_DRAWN = {"table_uci", *(f"figure_uci_{name}" for name in ("paper", "released", "improved"))}
+UCI_MEASURED = {"evaluate_uci", "collect_uci"} | UCI_DRAWN
+UCI_TRAINED = {"train_uci_diabetes"} | UCI_MEASURED
+AUDIO_CURVES = {f"figure_audio_{name}" for name in ("paper", "improved", "released")}
+AUDIO_SEEN = {f"figure_audio_scenes_{name}" for name in ("paper", "improved", "released")}
+AUDIO_DRAWN = {"table_audio"} | AUDIO_CURVES
+AUDIO_MEASURED = {"evaluate_audio", "collect_audio"} | AUDIO_DRAWN
+AUDIO_PREDICTED = {"predict_audio", "show_audio"} | AUDIO_SEEN | AUDIO_MEASURED
+AUDIO_TRAINED = {"train_audio", "collect_curves_audio"} | AUDIO_PREDICTED
+# Verdicts are given anew when any table of metrics changes.
+TOLD = {"evaluate_synthetic", "evaluate_emd", "evaluate_properties", "evaluate_synthetic_theory"}
+TOLD |= {"evaluate_emd_truth", "evaluate_uci", "evaluate_audio"}
+
+
+def snakemake(tree: Path, *arguments: str) -> str:
+    """Run Snakemake at the smoke tier in a tree; its output."""
+    command = [sys.executable, "-m", "snakemake", "--configfile", "config/smoke.yaml", *arguments]
+    done = subprocess.run(
+        command, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def jobs(tree: Path, *arguments: str) -> set[str]:
+    """Rules that Snakemake would run."""
+    output = snakemake(tree, "--dry-run", "--quiet", "reason", *arguments)
+    return set(re.findall(r"^(\w+) +\d+$", output, re.MULTILINE)) - {"all", "total"}
+
+
+@pytest.fixture(scope="session")
+def tree(tmp_path_factory: pytest.TempPathFactory, copy_repository: Callable[[Path], Path]) -> Path:
+    """A copy of the repository in which the smoke tier has run."""
+    tree = copy_repository(tmp_path_factory.mktemp("tree"))
+    (tree / "README.md").write_text("# Readme\n")
+    snakemake(tree, "--cores", "2")
+    return tree
+
+
+@pytest.fixture
+def results(tree: Path) -> Path:
+    return tree / "results" / "smoke"
+
+
+@pytest.fixture
+def edit(tree: Path) -> Iterator[Callable[[str, str, str], None]]:
+    """Replaces a text in a file, for the time of a test."""
+    before: dict[Path, str] = {}
+
+    def edit(name: str, old: str, new: str) -> None:
+        path = tree / name
+        before[path] = path.read_text()
+        assert old in before[path]
+        path.write_text(before[path].replace(old, new))
+
+    yield edit
+    for path, text in before.items():
+        path.write_text(text)
+
+
+def test_metrics_are_tidy(results: Path) -> None:
+    table = read_table(results / "synthetic/metrics/evaluation.parquet")
+    assert table.dtypes.astype(str).to_dict() == COLUMNS
+    assert not table.duplicated(list(COLUMNS)[:-2]).any()
+    assert set(table["study"]) == {"synthetic"}
+    assert set(table["protocol"]) == {"paper", "improved"}
+    table = table[table["protocol"] == "paper"]
+    nll = table[table["metric"] == "nll"]
+    counts = nll.groupby("method").size().to_dict()
+    swept = dict.fromkeys(SWEPT, 3) | dict.fromkeys(["v_wta", "k_wta", "tk_hist"], 4)
+    assert counts == swept | dict.fromkeys(["unif_v_wta", "unif_hist", "mdn", "truth"], 1)
+    assert set(table.loc[table["metric"] == "risk", "method"]) == set(NETWORKS)
+    assert nll["value"].map(lambda value: abs(value) < 100).all()
+    outside = table[table["metric"] == "outside"]
+    assert len(outside) == 1
+    assert (outside["n"].iloc[0] - outside["value"].iloc[0] == nll["n"]).all()
+
+
+def test_no_estimator_beats_the_truth(results: Path) -> None:
+    table = read_table(results / "synthetic/metrics/evaluation.parquet")
+    nll = table[table["metric"] == "nll"].set_index("method")["value"]
+    assert (nll.drop("truth") > nll["truth"].max()).all()
+
+
+def test_every_number_can_be_traced(results: Path) -> None:
+    parts = read_metadata(results / "synthetic/metrics/evaluation.parquet")["parts"]
+    records = {path.split("/")[-3]: part["provenance"] for path, part in parts.items()}
+    assert records.keys() == {"paper", "improved"}
+    assert len(records["paper"]["trainings"]) == 3
+    (training,) = records["improved"]["trainings"]
+    assert training["seed"] == 1234
+    assert {"revision", "code", "data", "packages", "processor", "seconds"} <= training.keys()
+
+
+def test_weights_and_curve_are_kept(results: Path) -> None:
+    tensors, metadata = read_tensors(results / RUN / "seed1234.safetensors")
+    assert tensors["curve"].shape == (2, 3)
+    assert metadata["network"]["hypotheses"] == 9
+    prefixes = {name.split(".")[0] for name in tensors}
+    assert prefixes == {"curve", "loss", "distance"} == {"curve", *metadata["kept"]}
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        "nll_against_h_paper_K9",
+        "nll_against_h_improved_K9",
+        "training_curves_K9",
+        "dirac_limits_paper",
+        "dirac_limits_improved",
+        "qualitative_paper",
+        "qualitative_improved",
+        "quantitative_paper",
+        "quantitative_improved",
+        "quantitative_std",
+        "tuned_paper",
+        "tuned_improved",
+        "variants",
+        "weak_convergence",
+        "cells",
+        "point_density",
+        "proof_radius",
+        "proof_partition",
+        *(
+            f"audio_{name}{ending}"
+            for name in ("nll_against_h", "monte_carlo", "spread", "training_curves", "scenes")
+            for ending in ("", "_released")
+        ),
+        "audio_scenes_on_sphere",
+        "audio_nll_against_h_improved",
+    ],
+)
+def test_figures_are_pictures(results: Path, figure: str) -> None:
+    picture = results / f"figures/{figure}.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.stat().st_size > 5000
+    assert picture.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_page_shows_every_figure_and_table(results: Path) -> None:
+    page = (results / "report/index.html").read_text()
+    for kind, folder, suffix in (("figure", "figures", ".png"), ("table", "tables", ".md")):
+        names = {path.stem for path in (results / folder).glob(f"*{suffix}")}
+        shown = set(re.findall(rf'id="{kind}-(\w+)"', page))
+        assert shown == names - {"verdicts", "differences"}
+    assert page.count("how it was made") == page.count('id="figure-')
+    assert "with K = 9 hypotheses" in page  # a caption in which a wildcard is filled in
+    assert 'id="predictions"' in page
+    assert "snakemake --force --configfile config/smoke.yaml -- results/smoke/figures" in page
+
+
+def test_audio_metrics_are_tidy(results: Path) -> None:
+    table = read_table(results / "audio/metrics/evaluation.parquet")
+    assert table.dtypes.astype(str).to_dict() == COLUMNS
+    assert not table.duplicated(list(COLUMNS)[:-2]).any()
+    likely = table[table["metric"] == "nll"]
+    assert set(likely["protocol"]) == {"paper", "improved", "released"}
+    paper = likely[(likely["protocol"] == "paper") & ~likely["tuned"]]
+    swept = dict.fromkeys(SWEPT, 3)
+    alone = dict.fromkeys(["unif_v_wta", "unif_hist", "m_vmf", "truth"], 1)
+    assert paper.groupby("method").size().to_dict() == swept | alone
+    truth = paper.loc[paper["method"] == "truth", "value"].item()
+    assert (paper.loc[paper["method"] != "truth", "value"] > truth).all()
+    assert not list((results / "audio/scenes").rglob("*.wav"))  # recordings are not kept
+
+
+def test_distances_and_reference_risks_are_tidy(results: Path) -> None:
+    for name, metric, methods in (
+        ("emd", "emd", ["truth", "dirac_wta", "unif_v_wta", "v_wta", "unif_hist", "mdn"]),
+        ("theory", "risk", ["zador", "zador_hist", "lloyd"]),
+        ("theory", "entropy", ["truth"]),
+    ):
+        table = read_table(results / f"synthetic/metrics/{name}.parquet")
+        assert table.dtypes.astype(str).to_dict() == COLUMNS
+        mine = table[(table["protocol"] == "paper") & (table["metric"] == metric)]
+        assert sorted(mine["method"]) == sorted(methods)
+        assert metric == "entropy" or (mine["value"] > 0).all()
+
+
+def test_properties_are_tidy(results: Path) -> None:
+    table = read_table(results / "synthetic/metrics/properties.parquet")
+    assert table.dtypes.astype(str).to_dict() == COLUMNS
+    assert not table.duplicated(list(COLUMNS)[:-2]).any()
+    assert table["value"].map(abs).max() < 100
+    networks = table[table["metric"] == "dead"].groupby("protocol")["method"].agg(sorted)
+    assert networks.to_dict() == {"paper": ["hist", "lloyd", "mdn", "wta"], "improved": ["wta"]}
+    swept = table[(table["metric"] == "set_error") & (table["method"] == "v_wta")]
+    assert sorted(swept["h"]) == [0.1, 0.1, 0.2, 0.2, 0.5, 0.5]
+
+
+def test_every_job_has_log_and_benchmark(tree: Path, results: Path) -> None:
+    logs = {path.relative_to(results / "logs").with_suffix("") for path in files(results / "logs")}
+    costs = files(results / "benchmarks")
+    assert {path.relative_to(results / "benchmarks").with_suffix("") for path in costs} == logs
+    everything = snakemake(tree, "--dry-run", "--forceall", "--quiet", "reason")
+    total = re.findall(r"^total +(\d+)$", everything, re.MULTILINE)[-1]
+    assert len(logs) == int(total) - 1  # `all` makes nothing
+    assert all((pd.read_csv(path, sep="\t")["s"] > 0).all() for path in costs)
+    training = (
+        results / f"logs/train_synthetic/{RUN.removeprefix('synthetic/')}/0.log"
+    ).read_text()
+    assert "epoch 2/2: training" in training
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_nothing_is_left_to_do(tree: Path, results: Path) -> None:
+    assert jobs(tree) == set()
+    assert not files(results / ".unfinished")
+
+
+def test_distances_declare_their_work(tree: Path) -> None:
+    """Thousands of pairs of points: V-WTA is measured at a bandwidth and with a uniform kernel."""
+    output = snakemake(tree, "--dry-run", "--forcerun", "evaluate_emd", "evaluate_emd_truth")
+    found = re.findall(r"output: .*/(\w+)/K9/emd_seed1234\.parquet\n[^@]*?work=(\d+)", output)
+    pairs = 5 * 50**2
+    assert set(found) == {
+        ("wta", str(2 * pairs // 1000)),
+        ("hist", str(pairs // 1000)),
+        ("mdn", str(pairs // 1000)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "again"),
+    [
+        ("src/vwta/geometry/lloyd.py", "range(K - 1)", "range(K - 2 + 1)", THEORY),
+        ("src/vwta/paper/emd.py", "cdist(", "2 * cdist(", TRANSPORTED | {"evaluate_emd_truth"}),
+        ("config/smoke.yaml", "samples: 50", "samples: 60", TRANSPORTED | {"evaluate_emd_truth"}),
+        ("config/config.yaml", "targets: 500", "targets: 300", PICTURES | {"predict_synthetic"}),
+        (
+            "src/vwta/paper/figures/style.py",
+            '"V-WTA"',
+            '"Voronoi-WTA"',
+            DRAWN | UCI_DRAWN | AUDIO_DRAWN | AUDIO_SEEN,
+        ),
+        (
+            "src/vwta/nn/losses.py",
+            "beta * cross_entropy",
+            "beta * cross_entropy * 2",
+            TRAINED | UCI_TRAINED,
+        ),
+        (
+            "src/vwta/paper/metrics.py",
+            "-log_prob.mean()",
+            "-log_prob.median()",
+            MEASURED | UCI_MEASURED | AUDIO_MEASURED,
+        ),
+        (
+            "src/vwta/nn/models.py",
+            "if self.kernel is None:",
+            "if not self.kernel:",
+            MODELLED | UCI_TRAINED | AUDIO_MEASURED,
+        ),
+        ("src/vwta/training/stacking.py", "(step + 0.5)", "(step + 0.4)", UCI_TRAINED),
+        ("src/vwta/paper/uci/tables.py", '"no data"', '"nothing"', {"table_uci"}),
+        ("config/protocols/uci/paper.yaml", "held_out: 0.2", "held_out: 0.3", UCI_TRAINED),
+        ("config/protocols/uci/paper.yaml", "tolerance: 0.1", "tolerance: 0.2", UCI_MEASURED),
+        (
+            "workflow/scripts/train_synthetic.py",
+            "with job(snakemake)",
+            "with (job(snakemake))",
+            set(),
+        ),
+        ("config/config.yaml", "learning_rate: 0.001", "learning_rate: 0.002", TRAINED),
+        ("config/protocols/synthetic/paper.yaml", "beta: 1.0", "beta: 2.0", TRAINED),
+        ("config/protocols/synthetic/improved.yaml", "kept_by: distance", "kept_by: loss", KEPT),
+        (
+            "config/protocols/synthetic/paper.yaml",
+            "sampler: exact",
+            "sampler: published",
+            TRANSPORTED,
+        ),
+        ("config/protocols/synthetic/relaxed.yaml", "epsilon: 0.1", "epsilon: 0.2", set()),
+        ("config/smoke.yaml", "h: [0.1, 0.2, 0.5]", "h: [0.1, 0.2]", GRID | PROPERTIES),
+        ("config/config.yaml", "negligible: 0.001", "negligible: 0.002", PROPERTIES),
+        (
+            "src/vwta/paper/theory/convex_sets.py",
+            "ANGLES = 128",
+            "ANGLES = 64",
+            PROPERTIES | PROOFS,
+        ),
+        ("config/config.yaml", "set: disc", "set: quadrant", {"figure_proof_partition"}),
+        ("config/config.yaml", "seeds_per_job: 1", "seeds_per_job: 5", set()),
+        ("config/config.yaml", "tolerance: 0.01", "tolerance: 0.02", GRID | AUDIO_MEASURED),
+        (
+            "src/vwta/paper/figures/against_K.py",
+            "capsize=1.5",
+            "capsize=2",
+            AGAINST_K | {"figure_tuned"},
+        ),
+        (
+            "src/vwta/paper/figures/training_curves.py",
+            "MaxNLocator(nbins=5",
+            "MaxNLocator(nbins=4",
+            CURVES & DRAWN | AUDIO_CURVES,
+        ),
+        ("src/vwta/nn/sphere_losses.py", "beta * _cross", "2 * beta * _cross", AUDIO_TRAINED),
+        ("config/config.yaml", "speech: 5", "speech: 6", AUDIO_TRAINED),
+        ("config/smoke.yaml", "h: [0.1, 0.3, 1.0]", "h: [0.1, 0.3]", AUDIO_MEASURED),
+        (
+            "config/protocols/audio/paper.yaml",
+            "kept_by: loss",
+            "kept_by: distance",
+            AUDIO_PREDICTED - {f"figure_audio_scenes_{name}" for name in ("improved", "released")},
+        ),
+        (
+            "config/smoke.yaml",
+            "every: 8",
+            "every: 4",
+            {"make_scenes", "features_audio"} | AUDIO_TRAINED,
+        ),
+        ("config/claims.yaml", "[protein, year]", "[year, protein]", {"judge"}),
+        ("src/vwta/page/assets/page.css", "margin: 0", "margin: 1px", {"report_page"}),
+        ("src/vwta/paper/page/score.py", '"In all"', '"Together"', {"report_page"}),
+        ("config/smoke.yaml", "targets: 20 ", "targets: 30 ", {"export_explorer"}),
+    ],
+)
+def test_a_change_runs_what_depends_on_it(
+    tree: Path,
+    edit: Callable[[str, str, str], None],
+    name: str,
+    old: str,
+    new: str,
+    again: set[str],
+) -> None:
+    edit(name, old, new)
+    verdicts = {"judge"} if again & TOLD else set()
+    page = {"report_page"} if again else set()  # which shows all there is
+    assert jobs(tree) == again | verdicts | page
+
+
+def test_edits_without_effect_run_nothing(
+    tree: Path, edit: Callable[[str, str, str], None]
+) -> None:
+    edit("README.md", "# Readme", "# Read me")
+    edit("src/vwta/__init__.py", '"""', '"""New ')
+    edit("src/vwta/nn/losses.py", "import torch\n", "import torch  # a comment\n")
+    edit("src/vwta/io/provenance.py", "PACKAGES = (", 'PACKAGES = ("pyarrow", ')
+    assert jobs(tree) == set()
+
+
+def test_a_new_seed_trains_itself_alone(tree: Path, edit: Callable[[str, str, str], None]) -> None:
+    edit("config/smoke.yaml", "seeds: [1234]", "seeds: [1234, 1244]")
+    assert jobs(tree) == EVALUATED | CURVES | PROPERTIES | {
+        "train_synthetic_1",
+        "judge",
+        "report_page",
+    }
+
+
+@pytest.mark.parametrize(
+    ("target", "rules"),
+    [
+        (
+            "synthetic",
+            {"synthetic", "generate_synthetic", "train_synthetic_0"}
+            | (MEASURED | CURVES) - DRAWN - TABLES - {"table_idle"},
+        ),
+        (
+            "audio",
+            {"audio", "make_scenes", "features_audio", "collect_curves_audio"}
+            | (AUDIO_TRAINED - AUDIO_DRAWN - AUDIO_SEEN - {"show_audio"}),
+        ),
+        (f"results/other/{RUN}/seed1234.safetensors", {"generate_synthetic", "train_synthetic_0"}),
+    ],
+)
+def test_stages_and_files_can_be_asked_for(
+    tree: Path, edit: Callable[[str, str, str], None], target: str, rules: set[str]
+) -> None:
+    edit("config/smoke.yaml", "tier: smoke", "tier: other")
+    assert jobs(tree, "--", target) == rules
