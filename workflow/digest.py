@@ -7,7 +7,7 @@ executed, and comments, blank lines and docstrings do not count.
 
 Three modules are left out. `vwta/__init__.py` only re-exports names, and would otherwise tie every
 job to every module. `vwta/io/provenance.py` writes down how a result came about and computes none
-of it; `vwta/io/failures.py` says why there is none.
+of it; `vwta/io/errors.py` says why there is none.
 """
 
 import ast
@@ -22,7 +22,7 @@ SCRIPTS = ROOT / "workflow" / "scripts"
 SOURCE = ROOT / "src"
 PACKAGE = "vwta"
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-LEFT_OUT = {PACKAGE, f"{PACKAGE}.io.provenance", f"{PACKAGE}.io.failures"}
+LEFT_OUT = {PACKAGE, f"{PACKAGE}.io.provenance", f"{PACKAGE}.io.errors"}
 
 
 def digest(script: str) -> str:

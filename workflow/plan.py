@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from vwta.io.failures import debugging, explained
+from vwta.io.errors import debugging, explained
 
 RECORD = Path("benchmarks/recorded.csv")
 KEY = ["tier", "rule", "work"]

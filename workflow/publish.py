@@ -23,10 +23,9 @@ from pathlib import Path
 
 from plan import Job, dry_run
 
-from vwta.io.failures import debugging, explained
-from vwta.io.records import cost, facts
+from vwta.io.errors import debugging, explained
 from vwta.io.storage import atomic
-from vwta.paper.collection import merge
+from vwta.paper.collection import cost, facts, merge
 from vwta.paper.verdicts.folder import judge_folder
 from vwta.paper.verdicts.overview import overview
 

@@ -29,7 +29,7 @@ from typing import TextIO
 __all__ = ["at_work", "attend", "begin", "clear_up", "take_turn"]
 
 STATE = Path(".snakemake")
-LEFT = re.compile(r"\..+\.\d+\.tmp")  # see vwta.io.storage.atomic, vwta.io.folders.atomic_folder
+LEFT = re.compile(r"\..+\.\d+\.tmp")  # see vwta.io.storage.atomic, vwta.io.storage.atomic_folder
 
 held: list[TextIO] = []  # until the process ends
 

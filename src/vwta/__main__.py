@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from vwta.io.failures import debugging, explain
+from vwta.io.errors import debugging, explain
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from vwta.io.errors import Interrupted
 from vwta.io.storage import read_tensors
 from vwta.nn.losses import winner_distance, wta
 from vwta.nn.networks import initialise
@@ -20,7 +21,7 @@ from vwta.paper.synthetic.train import Annealing, FreshData, Settings, train
 from vwta.training import checkpoints
 from vwta.training import loop as training
 from vwta.training.loop import Fit, FixedData, Schedule, fit
-from vwta.training.signals import Interrupted, Interruption
+from vwta.training.signals import Interruption
 
 SPECIFICATION = {
     "kind": "wta",

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from vwta.io.errors import Interrupted
 from vwta.nn import losses
 from vwta.nn.networks import HistogramNetwork, MixtureNetwork, WTANetwork
-from vwta.training.signals import Interrupted
 from vwta.training.stacking import Plan, Rows, StackedFit, fit_stacked, stack, unstack
 
 LOSS = partial(losses.wta, beta=1.0, score_reduction="sum")

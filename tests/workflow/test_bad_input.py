@@ -23,7 +23,7 @@ from loading import ROOT
 from scipy.io import wavfile
 
 from vwta.__main__ import main as command
-from vwta.io.failures import explained
+from vwta.io.errors import explained
 from vwta.io.storage import write_tensors
 from vwta.nn.networks import initialise
 from vwta.paper.audio.archives import unpack_split

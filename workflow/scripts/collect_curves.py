@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.paper.curves import collect_curves
+from vwta.paper.collection import collect_curves
 
 with job(snakemake):
     networks = {name: [Path(path) for path in files] for name, files in snakemake.input.items()}

@@ -17,7 +17,7 @@ sys.path.append(str(ROOT / "workflow"))
 
 from turns import attend  # noqa: E402
 
-from vwta.io.failures import explained  # noqa: E402
+from vwta.io.errors import explained  # noqa: E402
 
 
 @contextmanager

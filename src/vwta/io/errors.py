@@ -1,17 +1,52 @@
-"""What can go wrong with data: each message names the thing, what was found, and the remedy."""
+"""What can go wrong, and what to say then: one message for users, a traceback for a bug.
+
+A message for users names the thing and the remedy. It comes with a :class:`DataError`, or with any
+error whose text says `Remedy:`; what the system, torch or a damaged file leads to gets its remedy
+here. With the environment variable `VWTA_DEBUG` set to 1 every error shows where it comes from.
+"""
 
 from __future__ import annotations
 
 __all__ = [
+    "DEBUG",
     "BadArchive",
     "BadRecording",
     "BadTable",
     "BadWeights",
     "DataError",
+    "Interrupted",
     "Mismatch",
     "NoSpace",
     "Unavailable",
+    "debugging",
+    "explain",
+    "explained",
+    "restored_from",
 ]
+
+import errno
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+DEBUG = "VWTA_DEBUG"
+FULL = {errno.ENOSPC, errno.EDQUOT}
+FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+ROOM = "Remedy: free some space there and run again; what was finished stays"
+RIGHTS = "Remedy: see to the rights of this file and its folder, or choose another place"
+MEMORY = (
+    "Remedy: run fewer jobs at once (--cores), ask for more mem_mb, or lower the batch size or the "
+    "number of rows in the configuration"
+)
+# Errors of libraries written in other languages carry the system's number in their text alone.
+NUMBER = re.compile(r"\((?:os error|errno) (\d+)\)|\[errno (\d+)\]", re.IGNORECASE)
+
+
+class Interrupted(RuntimeError):
+    """A job was asked to stop, and has saved what it had."""
 
 
 class DataError(RuntimeError):
@@ -44,3 +79,130 @@ class BadRecording(DataError):
 
 class BadWeights(DataError):
     """Weights that do not fit the network they are said to be of."""
+
+
+def debugging() -> bool:
+    """Whether the environment asks for tracebacks."""
+    return os.environ.get(DEBUG, "") not in ("", "0")
+
+
+@contextmanager
+def explained(
+    name: str = "",
+    inputs: Iterable[str] = (),
+    outputs: Iterable[str] = (),
+    debug: bool | None = None,
+) -> Iterator[None]:
+    """Ends the program with one message if what fails in its body is for the user to mend.
+
+    Arguments:
+        name: of the program, put before the message.
+        inputs: files that the body reads.
+        outputs: files that it writes.
+        debug: show every error as it is; by default what the environment says.
+    """
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as error:
+        shown = debugging() if debug is None else debug
+        message = None if shown else explain(error, inputs, outputs)
+        if message is None:
+            raise
+        sys.exit(f"{name}: {message}" if name else message)
+
+
+def explain(
+    error: BaseException, inputs: Iterable[str] = (), outputs: Iterable[str] = ()
+) -> str | None:
+    """The message for a user, None if the error is a bug.
+
+    Arguments:
+        error: what was raised.
+        inputs: files that were read: one that is damaged explains any error.
+        outputs: files that were to be written, for an error that does not name its file.
+    """
+    text = str(error)
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted; run again to go on"
+    if isinstance(error, DataError | Interrupted) or "Remedy:" in text:
+        return text
+    if isinstance(error, FloatingPointError):
+        return f"{text}. Remedy: change this in the configuration"
+    number = _number(error)
+    if number in FULL | FORBIDDEN:
+        remedy = ROOM if number in FULL else RIGHTS
+        return f"{_place(error, outputs)}: {os.strerror(number)}. {remedy}"
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return f"there is not enough memory{f' ({text})' if text else ''}. {MEMORY}"
+    return next(filter(None, map(_damage, map(Path, inputs))), None)
+
+
+@contextmanager
+def restored_from(path: Path) -> Iterator[None]:
+    """Turns errors about the weights of a file, or what it says of them, into :class:`BadWeights`.
+
+    Arguments:
+        path: the file whose network the body restores.
+
+    Example:
+        >>> with restored_from(Path("seed1.safetensors")):
+        ...     {}["network"]
+        Traceback (most recent call last):
+        ...
+        vwta.io.errors.BadWeights: seed1.safetensors has no network to restore: 'network'. ...
+    """
+    try:
+        yield
+    except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        why = " ".join(str(error).split())
+        raise BadWeights(
+            f"{path} has no network to restore: {why}. "
+            "Remedy: delete it and run again, and it is trained anew"
+        ) from error
+
+
+def _number(error: BaseException) -> int:
+    """The system's number of an error, 0 if it has none."""
+    if isinstance(error, OSError) and error.errno:
+        return error.errno
+    found = NUMBER.search(str(error))
+    return int(found[1] or found[2]) if found else 0
+
+
+def _place(error: BaseException, outputs: Iterable[str]) -> str:
+    """The file or folder that an error is about."""
+    if isinstance(error, OSError) and error.filename:
+        return str(error.filename)
+    folders = dict.fromkeys(str(Path(file).parent) for file in outputs)
+    return ", ".join(folders) or str(Path.cwd())
+
+
+def _damage(path: Path) -> str | None:
+    """What to say of a file that cannot be opened as what its suffix says, None of any other."""
+    check = {".safetensors": _tensors, ".parquet": _table, ".npy": _array}.get(path.suffix)
+    if check is None or not path.is_file():
+        return None
+    try:
+        check(path)
+    except Exception as error:  # whatever a reader makes of wrong bytes
+        return f"{path} is damaged: {error}. Remedy: delete it and run again, and it is made anew"
+    return None
+
+
+def _tensors(path: Path) -> None:
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy"):
+        pass
+
+
+def _table(path: Path) -> None:
+    from pyarrow import parquet
+
+    parquet.read_schema(path)
+
+
+def _array(path: Path) -> None:
+    from numpy import load
+
+    load(path, mmap_mode="r", allow_pickle=False)

@@ -14,8 +14,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import torch
-
 PACKAGES = ("torch", "numpy", "scipy", "pandas", "safetensors", "POT", "scikit-learn")
 
 
@@ -25,6 +23,8 @@ def provenance(**extra: Any) -> dict[str, Any]:
     Arguments:
         extra: facts that only the caller knows, such as the seed and the hash of the data.
     """
+    import torch
+
     return {
         "revision": revision(),
         "made": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -1,10 +1,13 @@
-"""Files: tensors and tables with metadata, written whole or not at all."""
+"""Files and folders: tensors and tables with metadata, written whole or not at all."""
 
 from __future__ import annotations
 
 __all__ = [
     "atomic",
+    "atomic_folder",
     "below",
+    "check_space",
+    "full_disk",
     "in_pieces",
     "key",
     "read_metadata",
@@ -15,6 +18,7 @@ __all__ = [
     "write_tensors",
 ]
 
+import errno
 import glob
 import hashlib
 import json
@@ -25,16 +29,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
+from vwta.io.errors import NoSpace
+from vwta.io.progress import size
 
-from vwta.io.disk import full_disk
-
-if TYPE_CHECKING:  # torch takes a second to import, and figures can do without
+if TYPE_CHECKING:  # these take a second to import, and not every job needs all of them
+    import pandas as pd
     from torch import Tensor
 
 REMEDY = "Remedy: free some space and run again; what was finished is kept"
+OTHER_FOLDER = "Remedy: free some space, or use a folder on a larger disk"
+OTHER_DISK = "Remedy: free some space, or set data.cache to a folder on a larger disk"
+MARGIN = 200 * 10**6  # bytes of the disk that stay free
 
 
 @contextmanager
@@ -43,7 +48,7 @@ def atomic(path: Path) -> Iterator[Path]:
 
     Whoever looks sees the old file or the new one, after a crash too. If the body raises, `path` is
     untouched and the temporary file is gone. A full disk is named as such
-    (:class:`~vwta.io.errors.NoSpace`).
+    (:class:`~.errors.NoSpace`).
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -58,6 +63,55 @@ def atomic(path: Path) -> Iterator[Path]:
             _sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(folder: Path, needed: int = 0) -> Iterator[Path]:
+    """Gives a new folder to fill, which then takes the place of `folder`.
+
+    If the body raises, nothing is left of it; what a process left here that was killed while it
+    filled the same folder goes first.
+
+    Arguments:
+        folder: must not exist, or be empty.
+        needed: about how many bytes it takes, if that is known.
+    """
+    if folder.exists() and any(folder.iterdir()):
+        raise FileExistsError(f"{folder} is not empty. Remedy: remove it, or choose another")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    for left in folder.parent.glob(f".{folder.name}.*.tmp"):
+        shutil.rmtree(left, ignore_errors=True)
+    if needed:
+        check_space(folder.parent, needed, MARGIN, OTHER_FOLDER)
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    temporary.mkdir()
+    try:
+        with full_disk(folder.parent, OTHER_FOLDER):
+            yield temporary
+        temporary.rename(folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def check_space(folder: Path, needed: int, margin: int, remedy: str = OTHER_DISK) -> None:
+    """Raises :class:`NoSpace` unless so many bytes fit, with a margin left."""
+    free = shutil.disk_usage(folder).free
+    if needed + margin > free:
+        raise NoSpace(
+            f"{folder}: {size(needed)} and a margin of {size(margin)} are needed, "
+            f"{size(free)} are free. {remedy}"
+        )
+
+
+@contextmanager
+def full_disk(folder: Path, remedy: str = OTHER_DISK) -> Iterator[None]:
+    """Turns the system's error about a full disk into :class:`NoSpace`."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise NoSpace(f"{folder}: {os.strerror(error.errno)}. {remedy}") from error
+        raise
 
 
 def below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -87,6 +141,9 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 def write_table(path: Path, table: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
     """Writes a table as parquet, with metadata (any JSON) beside it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     extra = {name.encode(): json.dumps(value).encode() for name, value in metadata.items()}
     arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), **extra})
@@ -96,11 +153,15 @@ def write_table(path: Path, table: pd.DataFrame, metadata: Mapping[str, Any]) ->
 
 def read_table(path: Path) -> pd.DataFrame:
     """Table of a file of :func:`write_table`."""
+    import pandas as pd
+
     return pd.read_parquet(path)
 
 
 def read_metadata(path: Path) -> dict[str, Any]:
     """Metadata of a file of :func:`write_table`."""
+    import pyarrow.parquet as pq
+
     stored = pq.read_schema(path).metadata or {}
     return {
         name.decode(): json.loads(text)

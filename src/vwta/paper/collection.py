@@ -6,15 +6,27 @@ has its `provenance`, and says under `rows` how many (`count`) are its own and w
 
 from __future__ import annotations
 
-__all__ = ["collect", "merge", "read_parts", "write_parts"]
+__all__ = [
+    "collect",
+    "collect_curves",
+    "cost",
+    "facts",
+    "merge",
+    "read_parts",
+    "records",
+    "write_parts",
+]
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from vwta.io.storage import key, read_metadata, read_table, write_table
+from vwta.io.storage import key, read_metadata, read_table, read_tensors, write_table
 
 Part = tuple[pd.DataFrame, Mapping[str, Any]]
 """Rows, and the metadata of the file they come from."""
@@ -23,6 +35,7 @@ Part = tuple[pd.DataFrame, Mapping[str, Any]]
 KEYS = ["study", "protocol", "dataset", "method", "model", "K", "h", "tuned", "seed", "split"]
 KEYS += ["metric"]
 TOLD = ("protocol", "dataset", "seed", "split")
+FACTS = ("revision", "python", "processor", "accelerator", "data")
 
 
 def collect(parts: Sequence[Path], path: Path) -> None:
@@ -35,6 +48,30 @@ def collect(parts: Sequence[Path], path: Path) -> None:
         path: file to write.
     """
     write_parts(path, {str(part): (read_table(part), read_metadata(part)) for part in parts})
+
+
+def collect_curves(networks: Mapping[str, Sequence[Path]], path: Path) -> None:
+    """Writes the curves of trained networks as a table, one row an epoch.
+
+    Its columns are `protocol`, `dataset`, `model`, `K`, `seed`, `epoch` (from 1), `training` (the
+    loss on the training rows), `loss` and `distance` (those on the validation rows; the second for
+    WTA networks alone), `kept_by_loss` and `kept_by_distance` (whether the epoch has the lowest).
+
+    Arguments:
+        networks: files of trained networks, by protocol.
+        path: file to write.
+    """
+    parts: dict[str, Part] = {}
+    for protocol, files in networks.items():
+        for file in files:
+            tensors, metadata = read_tensors(file)
+            record, kept = metadata["provenance"], metadata["kept"]
+            table = pd.DataFrame(tensors["curve"].numpy(), columns=["training", *kept])
+            facts = {name: record[name] for name in ("dataset", "model", "K", "seed")}
+            marks = {f"kept_by_{name}": table.index == epoch for name, epoch in kept.items()}
+            table = table.assign(protocol=protocol, **facts, epoch=table.index + 1, **marks)
+            parts[str(file)] = table, {"provenance": record}
+    write_parts(path, parts)
 
 
 def merge(old: Path, new: Path, path: Path) -> None:
@@ -83,6 +120,48 @@ def read_parts(path: Path) -> dict[str, Part]:
     return parts
 
 
+def facts(tables: Iterable[Path]) -> dict[str, list[str]]:
+    """What all records in the tables' metadata say of how they came about, each value once."""
+    found: dict[str, set[str | None]] = defaultdict(set)
+    for _, record in records(tables):
+        for name in FACTS:
+            value = record.get(name)
+            found[name].add(json.dumps(value) if isinstance(value, dict) else value)
+        packages = record.get("packages", {})
+        found["packages"].add(", ".join(f"{k} {v}" for k, v in sorted(packages.items())))
+    return {name: sorted(filter(None, values)) for name, values in found.items()}
+
+
+def cost(tables: Iterable[Path]) -> dict[str, dict[str, float]]:
+    """Jobs of each kind behind the tables, and their CPU hours by their own records, each once.
+
+    A job that makes several files says in each how long it had taken so far; records that do not
+    tell are counted as `unknown`.
+    """
+    found: dict[str, dict[str, float | None]] = defaultdict(dict)
+    for kind, record in records(tables):
+        found[kind][json.dumps(record, sort_keys=True)] = record.get("cpu_seconds")
+    return {
+        kind: {
+            "files": len(values),
+            "cpu_hours": round(sum(filter(None, values.values())) / 3600, 3),
+            "unknown": list(values.values()).count(None),
+        }
+        for kind, values in sorted(found.items())
+    }
+
+
+def records(tables: Iterable[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """All records of provenance in the tables' metadata, at any depth, with their kinds.
+
+    The kind is the name of the part's file without its numbers, or the model of a training.
+    """
+    for table in tables:
+        for name, part in read_metadata(table)["parts"].items():
+            stem = Path(name.rpartition(" ")[0] or name).stem
+            yield from _within(part, re.sub(r"_?(seed|split)\d+", "", stem))
+
+
 def _keys(rows: pd.DataFrame) -> pd.DataFrame:
     searched = ["h"] if "chosen" in rows else []  # a search is replaced as a whole
     keys = rows[[name for name in KEYS if name in rows and name not in searched]]
@@ -92,3 +171,15 @@ def _keys(rows: pd.DataFrame) -> pd.DataFrame:
 def _tell(rows: pd.DataFrame) -> dict[str, Any]:
     told = {name: rows[name].dropna().unique().tolist() for name in TOLD if name in rows}
     return {"count": len(rows), **{name: sorted(values) for name, values in told.items() if values}}
+
+
+def _within(value: Any, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(value, dict):
+        if "model" in value and "settings" in value:
+            kind = f"{value['model']} network"
+        if "revision" in value:
+            yield kind, value
+        value = list(value.values())
+    if isinstance(value, list):
+        for inner in value:
+            yield from _within(inner, kind)

@@ -16,8 +16,9 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
+from vwta.io.errors import Interrupted
 from vwta.io.storage import read_tensors, write_tensors
-from vwta.training.signals import Interrupted, Interruption
+from vwta.training.signals import Interruption
 
 logger = logging.getLogger(__name__)
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["Interrupted", "Interruption"]
+__all__ = ["Interruption"]
 
 import signal
 import threading
 from types import FrameType, TracebackType
 from typing import Any
-
-
-class Interrupted(RuntimeError):
-    """A job was asked to stop, and has saved what it had."""
 
 
 class Interruption:

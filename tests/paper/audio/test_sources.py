@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.io import wavfile
 
-from vwta.io import disk
+from vwta.io import storage
 from vwta.io.errors import BadArchive, BadRecording, Mismatch, NoSpace, Unavailable
 from vwta.paper.audio.archives import unpack_split
 from vwta.paper.audio.recordings import gather_recordings
@@ -135,7 +135,9 @@ def test_scenes_that_are_too_short_or_too_many(
 ) -> None:
     with pytest.raises(BadRecording, match=r"audio\.seconds = 2\. Remedy: make audio\.seconds"):
         make_split(tmp_path / "out", 1, 1, sounds=2, **TINY | {"seconds": 2})
-    monkeypatch.setattr(disk.shutil, "disk_usage", lambda folder: SimpleNamespace(free=200_000_000))
+    monkeypatch.setattr(
+        storage.shutil, "disk_usage", lambda folder: SimpleNamespace(free=200_000_000)
+    )
     with pytest.raises(NoSpace, match=r"4\.2 MB and a margin of 200\.0 MB are needed.*larger disk"):
         make_split(tmp_path / "out", 1, 1, sounds=2, **TINY)
     assert list(tmp_path.iterdir()) == []

@@ -13,6 +13,7 @@ import torch
 from scipy.special import logsumexp
 from torch import Tensor
 
+from vwta.io.errors import Interrupted
 from vwta.io.storage import read_metadata, read_tensors
 from vwta.nn import sphere_losses as losses
 from vwta.nn.networks import Hypotheses, initialise
@@ -37,7 +38,6 @@ from vwta.paper.data.sounds import synthesise_all
 from vwta.paper.data.spectrograms import scene_features
 from vwta.seeds import generator
 from vwta.training.loop import Fit, Schedule, fit
-from vwta.training.signals import Interrupted
 
 DEGREES = {kind: 5.0 + 5 * index for index, kind in enumerate(CLASSES)}
 NOISE = Perturbation(DEGREES)

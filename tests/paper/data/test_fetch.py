@@ -23,7 +23,7 @@ from types import SimpleNamespace
 import pytest
 from loading import ROOT
 
-from vwta.io import disk
+from vwta.io import storage
 from vwta.io.errors import NoSpace, Unavailable
 from vwta.io.progress import Progress, size
 from vwta.paper.data import transfer
@@ -471,7 +471,7 @@ def test_room_is_asked_for_first(
     server: Server, tmp_path: Path, policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = SimpleNamespace(free=len(CONTENT) - 1)
-    monkeypatch.setattr(disk.shutil, "disk_usage", lambda folder: free)
+    monkeypatch.setattr(storage.shutil, "disk_usage", lambda folder: free)
     url = server.url("/file", good(CONTENT))
     with pytest.raises(NoSpace, match=r"1\.0 MB and a margin of 0 B are needed.*data\.cache"):
         fetch(file_of(url, url + "2"), tmp_path, policy=policy)
@@ -488,7 +488,9 @@ def test_room_is_asked_for_first(
 def test_unknown_length_takes_the_expected_one(
     server: Server, tmp_path: Path, policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(disk.shutil, "disk_usage", lambda folder: SimpleNamespace(free=5 * 10**5))
+    monkeypatch.setattr(
+        storage.shutil, "disk_usage", lambda folder: SimpleNamespace(free=5 * 10**5)
+    )
     url = server.url("/file", good(CONTENT, Content_Length=None))
     with pytest.raises(NoSpace, match=r"1\.0 MB"):
         fetch(file_of(url), tmp_path, policy=policy)

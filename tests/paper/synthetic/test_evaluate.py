@@ -12,7 +12,7 @@ from scipy import stats
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_metadata, read_table, read_tensors, write_tensors
 from vwta.nn.networks import NETWORKS
-from vwta.paper.curves import collect_curves
+from vwta.paper.collection import collect_curves
 from vwta.paper.data.synthetic import SingleGaussian
 from vwta.paper.synthetic.estimators import SWEPT, estimators
 from vwta.paper.synthetic.evaluate import Settings, evaluate, load_network

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from vwta.io.errors import BadArchive, Unavailable
-from vwta.io.folders import atomic_folder
+from vwta.io.storage import atomic_folder
 from vwta.paper.data.ansyn import Scene, list_scenes
 from vwta.paper.data.archives import Limits, unpack
 

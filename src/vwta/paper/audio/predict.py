@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from vwta.io.errors import restored_from
 from vwta.io.provenance import provenance
 from vwta.io.storage import below, read_tensors, write_tensors
-from vwta.io.weights import restored_from
 from vwta.nn.networks import Hypotheses
 from vwta.nn.seldnet import DirectionComponents, build
 from vwta.paper.audio.frames import Fold, read_fold

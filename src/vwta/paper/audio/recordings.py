@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from vwta.io.errors import BadRecording, Mismatch, Unavailable
-from vwta.io.folders import atomic_folder
+from vwta.io.storage import atomic_folder
 from vwta.paper.data.ansyn import CLASSES, read_recording, sound_class
 from vwta.paper.data.archives import Limits, unpack
 from vwta.paper.data.fetch import File, fetch

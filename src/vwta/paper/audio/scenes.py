@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from vwta.io.errors import BadRecording
-from vwta.io.folders import atomic_folder
+from vwta.io.storage import atomic_folder
 from vwta.paper.data.ansyn import CHANNELS, RATE
 from vwta.paper.data.scenes import Settings, Sounds, make_scenes, read_sounds
 from vwta.paper.data.sounds import synthesise_all

@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from vwta.io.errors import BadArchive
-from vwta.io.folders import atomic_folder
-from vwta.io.storage import atomic
+from vwta.io.storage import atomic, atomic_folder
 
 BLOCK = 2**20
 ENCRYPTED = 0x1

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vwta.io.disk import check_space, full_disk
 from vwta.io.errors import BadArchive, DataError, Mismatch, Unavailable
 from vwta.io.progress import Progress, size
-from vwta.io.storage import atomic, key
+from vwta.io.storage import atomic, check_space, full_disk, key
 from vwta.paper.data.archives import Limits, extract
 from vwta.paper.data.transfer import Failed, Policy, download
 

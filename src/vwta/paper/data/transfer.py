@@ -21,9 +21,8 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.exceptions import NewConnectionError
 
-from vwta.io.disk import check_space, full_disk
 from vwta.io.progress import Progress
-from vwta.io.storage import atomic
+from vwta.io.storage import atomic, check_space, full_disk
 
 BUSY = {408, 425, 429, 500, 502, 503, 504}  # worth another try
 CHUNK = 2**16

@@ -37,7 +37,7 @@ def training_curves(
     the lowest seed to the highest, and a diamond marks each epoch whose weights were kept.
 
     Arguments:
-        curves: table of :func:`vwta.paper.curves.collect_curves`.
+        curves: table of :func:`vwta.paper.collection.collect_curves`.
         paths: files to write, in the format of their suffix.
         protocol: protocol of the trainings.
         datasets: problems, from left to right.

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from vwta.io.records import cost, facts, records
+from vwta.paper.collection import cost, facts, records
 from vwta.paper.page.contents import Contents
 from vwta.paper.page.markup import Html, element, join
 from vwta.paper.page.words import chip, short, slug, study_name

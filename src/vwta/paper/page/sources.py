@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vwta.io.records import cost
+from vwta.paper.collection import cost
 from vwta.paper.page.contents import Contents
 from vwta.paper.page.markup import Html, element, join
 from vwta.paper.page.words import short, study_name

@@ -9,8 +9,8 @@ from typing import Any
 
 from torch import nn
 
+from vwta.io.errors import restored_from
 from vwta.io.storage import below, read_tensors
-from vwta.io.weights import restored_from
 from vwta.nn.networks import restore
 
 

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 
 from vwta.distributions.calibration import coverage, crps, dequantised, pit, pit_deviation, step_of
 from vwta.geometry.spaces import Box
+from vwta.io.errors import restored_from
 from vwta.io.provenance import provenance
 from vwta.io.storage import below, read_tensors, sha256, write_table
-from vwta.io.weights import restored_from
 from vwta.nn.networks import restore
 from vwta.paper.data.uci import official_splits
 from vwta.paper.metrics import nll, rmse, tidy

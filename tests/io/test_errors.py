@@ -11,11 +11,9 @@ import pytest
 import torch
 from loading import ROOT
 
-from vwta.io.errors import BadTable
-from vwta.io.failures import debugging, explain, explained
+from vwta.io.errors import BadTable, Interrupted, debugging, explain, explained
 from vwta.io.storage import write_table, write_tensors
 from vwta.training.loop import pick_device
-from vwta.training.signals import Interrupted
 
 OUTPUTS = ["results/a/x.parquet", "results/a/y.parquet"]
 DIED = "I/O error: No space left on device (os error 28)"
