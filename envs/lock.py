@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from importlib.metadata import requires
 from pathlib import Path
 
@@ -27,6 +28,9 @@ CLUSTER_HEADER = """\
 # Made by `make lock` from pyproject.toml; do not edit.
 """
 
+# Results are compared bit by bit, so the lock keeps this version, whatever pyproject.toml allows.
+TORCH = "torch==2.13.0"
+
 # Packages that torch brings for CUDA only.
 CUDA = re.compile(r"(nvidia|cuda|triton)\b")
 
@@ -38,8 +42,8 @@ def freeze() -> dict[str, str]:
     """Install the newest versions that pyproject.toml allows, and return the locks by file."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        main = installed(folder, "workflow,dev")
-        more = installed(folder, "workflow,dev,cluster")
+        main = installed(folder, "paper,workflow,dev")
+        more = installed(folder, "paper,workflow,dev,cluster")
     added = [pin for pin in more if pin not in main]
     if len(more) != len(main) + len(added):
         sys.exit(f"plugins for clusters want other versions than the rest: {' '.join(added)}")
@@ -52,7 +56,7 @@ def freeze() -> dict[str, str]:
 def installed(folder: str, extras: str) -> list[str]:
     """Install the project with extras into an environment, and return what is there."""
     pip = [f"{folder}/bin/python", "-I", "-m", "pip", "--disable-pip-version-check"]
-    subprocess.run([*pip, "install", "-qq", f"{ROOT}[{extras}]"], check=True)
+    subprocess.run([*pip, "install", "-qq", f"{ROOT}[{extras}]", TORCH], check=True)
     # With --all, as setuptools is left out else, and torch needs it.
     listed = [*pip, "freeze", "--all", "--exclude", "pip", "--exclude", "vwta"]
     frozen = subprocess.run(listed, check=True, capture_output=True, text=True)
@@ -70,21 +74,27 @@ def read_lock(path: Path) -> dict[str, str]:
     return {canonicalize_name(name): version for name, version in (x.split("==") for x in lines)}
 
 
+def declared(*extras: str) -> list[str]:
+    """Return the requirements of the project and of some of its extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    more = (project["optional-dependencies"][extra] for extra in extras)
+    return [*project["dependencies"], *(line for lines in more for line in lines)]
+
+
 def runtime(lock: dict[str, str], conda: dict[str, str]) -> dict[str, str]:
-    """Return the part of the lock that `vwta` needs, by following the requirements.
+    """Return the part of the lock that jobs need, by following the requirements.
 
     What conda provides is not followed: conda also brings what that needs.
     """
     needed: dict[str, str] = {}
-    todo = ["vwta"]
-    while todo:
-        for line in requires(todo.pop()) or []:
-            requirement = Requirement(line)
-            name = canonicalize_name(requirement.name)
-            asked = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-            if asked and name in lock and name not in needed:
-                needed[name] = lock[name]
-                todo += [name] if name not in conda else []
+    waiting = declared("paper")
+    while waiting:
+        requirement = Requirement(waiting.pop())
+        name = canonicalize_name(requirement.name)
+        asked = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if asked and name in lock and name not in needed:
+            needed[name] = lock[name]
+            waiting += (requires(name) or []) if name not in conda else []
     return dict(sorted(needed.items()))
 
 

@@ -1,10 +1,9 @@
 """requirements.lock fits pyproject.toml, and the conda environments fit the lock."""
 
 import re
-import tomllib
 from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import yaml
@@ -26,20 +25,35 @@ def locked(lock: ModuleType) -> dict[str, str]:
     return lock.read_lock(ROOT / "requirements.lock")
 
 
-def test_lock_satisfies_pyproject(locked: dict[str, str]) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    for line in project["dependencies"] + extras["workflow"] + extras["dev"]:
+def test_lock_satisfies_pyproject(lock: ModuleType, locked: dict[str, str]) -> None:
+    for line in lock.declared("paper", "workflow", "dev"):
         requirement = Requirement(line)
         version = locked[canonicalize_name(requirement.name)]
         assert requirement.specifier.contains(version), f"{line}, but {version} is locked"
 
 
 def test_lock_pins_all_that_is_needed(lock: ModuleType, locked: dict[str, str]) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    lines = project["dependencies"] + extras["workflow"] + extras["dev"]
+    lines = lock.declared("paper", "workflow", "dev")
     assert unpinned(lines, locked, lock.CUDA) == []
+
+
+def test_lock_keeps_the_one_torch(lock: ModuleType, locked: dict[str, str]) -> None:
+    assert f"torch=={locked['torch']}" == lock.TORCH
+
+
+def test_new_lock_asks_for_the_one_torch(lock: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> SimpleNamespace:
+        asked.append(command)
+        return SimpleNamespace(stdout="torch==2.13.0+cpu\n")
+
+    monkeypatch.setattr(lock.subprocess, "run", run)
+    files = lock.freeze()
+    assert files["requirements.lock"].splitlines()[-1] == lock.TORCH
+    installs = [command for command in asked if "install" in command]
+    assert len(installs) == 2
+    assert all(lock.TORCH in command for command in installs)
 
 
 def test_what_has_no_pin_is_found(lock: ModuleType, locked: dict[str, str]) -> None:
@@ -59,8 +73,7 @@ def test_installed_versions_are_the_locked_ones(locked: dict[str, str]) -> None:
 def test_lock_for_clusters_adds_to_the_lock(lock: ModuleType, locked: dict[str, str]) -> None:
     added = lock.read_lock(ROOT / "requirements-cluster.lock")
     assert not added.keys() & locked.keys()
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    for line in project["optional-dependencies"]["cluster"]:
+    for line in set(lock.declared("cluster")) - set(lock.declared()):
         requirement = Requirement(line)
         assert requirement.specifier.contains(added[canonicalize_name(requirement.name)])
 
@@ -89,8 +102,7 @@ def test_environment_pins_equal_the_lock(path: Path, lock: ModuleType, locked: d
     pins += [pin.split("==") for pin in pip["pip"]]
     versions = {names.get(name, name): version for name, version in pins}
     assert versions == {name: locked[name] for name in versions}
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert {Requirement(line).name for line in project["dependencies"]} <= versions.keys()
+    assert {Requirement(line).name for line in lock.declared("paper")} <= versions.keys()
 
 
 def test_rules_name_existing_environments() -> None:

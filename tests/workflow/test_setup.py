@@ -23,9 +23,11 @@ class Machine:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.asked: list[str] = []
+        self.commands: list[tuple[str, ...]] = []
         self.failures: dict[str, str] = {}
 
     def run(self, python: Path | str, *arguments: str) -> str | None:
+        self.commands.append(arguments)
         words = " ".join(arguments)
         for what in ("venv --clear", "pip --version", "-r", "-e", "-c"):
             if f"{what} " in f"{words} ":
@@ -68,6 +70,12 @@ def test_sets_up_once_and_follows_content(bootstrap: ModuleType, machine: Machin
             file.write("\n")
         bootstrap.main(machine.root)
         assert machine.take() == ["pip --version", "-r", "-e"], "contents do"
+
+
+def test_only_the_lock_chooses_versions(bootstrap: ModuleType, machine: Machine) -> None:
+    bootstrap.main(machine.root)
+    (project,) = [command for command in machine.commands if "-e" in command]
+    assert "--no-deps" in project, "pyproject.toml allows other versions of torch than the lock"
 
 
 def test_heals_what_is_broken(bootstrap: ModuleType, machine: Machine) -> None:
