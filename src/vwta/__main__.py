@@ -1,4 +1,4 @@
-"""`python -m vwta verdicts [FOLDER]`: what came of the paper's numbers and claims."""
+"""`python -m vwta verdicts [FOLDER]`: which numbers and claims of the paper are reproduced."""
 
 from __future__ import annotations
 
@@ -11,14 +11,45 @@ from pathlib import Path
 
 from vwta.io.errors import debugging, explain
 
-ROOT = Path(__file__).resolve().parents[2]
+CONFIG = Path("config")
+FULL = Path("results", "full")
+PUBLISHED = Path("docs", "results")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; its exit status."""
-    parser = argparse.ArgumentParser("python -m vwta", description=__doc__)
-    shown = "show where an error comes from"
-    parser.add_argument("--debug", action="store_true", default=debugging(), help=shown)
+    """Runs a command, and returns its exit status."""
+    chosen = _parser().parse_args(arguments)
+    folder: Path | None = chosen.folder
+    try:
+        folder = folder or default_folder()
+        print(_verdicts(folder, chosen.config), end="")
+    except Exception as error:
+        message = explain(error, map(str, folder.rglob("*.parquet") if folder else ()))
+        if chosen.debug or message is None:
+            raise
+        print(f"vwta: {message}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def default_folder() -> Path:
+    """Results of the full tier if the current folder has any, or else the published results."""
+    if any(FULL.glob("*/metrics/*.parquet")):
+        return FULL
+    if PUBLISHED.is_dir():
+        return PUBLISHED
+    raise FileNotFoundError(
+        f"{Path.cwd()} has neither {FULL} nor {PUBLISHED}. Remedy: run this command in a clone of "
+        "the repository, or name a folder with results"
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    debug = "show where an error comes from"
+    parser = argparse.ArgumentParser(
+        "python -m vwta", description="Command line of the reproduction of the paper."
+    )
+    parser.add_argument("--debug", action="store_true", default=debugging(), help=debug)
     commands = parser.add_subparsers(dest="command", required=True)
     verdicts = commands.add_parser(
         "verdicts",
@@ -31,38 +62,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         nargs="?",
         type=Path,
         metavar="FOLDER",
-        help="results of a tier (results/quick) or what is published of them (docs/results); if "
-        "none is named, results/full if it has tables, or else docs/results",
+        help="results of a tier (results/quick) or published results (docs/results); by default "
+        f"{FULL} if it has tables, or else {PUBLISHED}",
     )
-    verdicts.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=shown)
+    verdicts.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=debug)
     verdicts.add_argument(
-        "--config", type=Path, default=ROOT / "config", help="folder of the configuration"
+        "--config",
+        type=Path,
+        default=CONFIG,
+        help="folder of the configuration, which says what the paper claims and how it is judged; "
+        f"by default {CONFIG}",
     )
-    chosen = parser.parse_args(arguments)
-    folder = chosen.folder or default_folder()
-    try:
-        print(_verdicts(folder, chosen.config), end="")
-    except Exception as error:
-        message = explain(error, map(str, folder.rglob("*.parquet")))
-        if chosen.debug or message is None:
-            raise
-        print(f"vwta: {message}", file=sys.stderr)
-        return 1
-    return 0
+    return parser
 
 
 def _verdicts(folder: Path, config: Path) -> str:
     """The summary for the terminal."""
-    from vwta.paper.verdicts.folder import judge_folder
-    from vwta.paper.verdicts.summary import terminal
-
+    try:
+        from vwta.paper.verdicts.folder import judge_folder
+        from vwta.paper.verdicts.summary import terminal
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"verdicts need the package {error.name}. Remedy: pip install 'vwta[paper]'"
+        ) from error
+    if not config.is_dir():
+        raise FileNotFoundError(
+            f"{config} is no folder. Remedy: run this command in a clone of the repository, or "
+            "name its folder of configuration with --config"
+        )
     return f"Judged by the tables in {folder}\n{terminal(judge_folder(folder, config))}"
-
-
-def default_folder() -> Path:
-    """Results of the full tier if there are any, or else what is published."""
-    full = Path("results", "full")
-    return full if any(full.glob("*/metrics/*.parquet")) else ROOT / "docs" / "results"
 
 
 if __name__ == "__main__":

@@ -429,10 +429,23 @@ def test_command(quick: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_command_chooses_a_folder(quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(quick.parent)
-    assert default_folder() == PUBLISHED
+    (quick.parent / "docs/results").mkdir(parents=True)
+    assert default_folder() == Path("docs/results")
     (quick.parent / "results").mkdir()
     quick.rename(quick.parent / "results/full")
     assert default_folder() == Path("results/full")
+
+
+def test_command_outside_a_clone(
+    quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(quick.parent)
+    assert main(["verdicts"]) == 1
+    error = capsys.readouterr().err
+    assert "neither results/full nor docs/results. Remedy: run this command in a clone" in error
+    assert main(["verdicts", str(quick)]) == 1
+    assert "vwta: config is no folder. Remedy: " in capsys.readouterr().err
+    assert main(["verdicts", str(quick), "--config", str(CONFIG)]) == 0
 
 
 def test_command_without_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -452,6 +465,9 @@ def test_command_without_configuration(quick: Path, capsys: pytest.CaptureFixtur
 def test_command_without_yaml(
     quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    for name in ("folder", "configuration"):
+        monkeypatch.delitem(sys.modules, f"vwta.paper.verdicts.{name}")
     monkeypatch.setitem(sys.modules, "yaml", None)
     assert main(["verdicts", str(quick)]) == 1
-    assert "vwta[workflow]" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert error == "vwta: verdicts need the package yaml. Remedy: pip install 'vwta[paper]'\n"

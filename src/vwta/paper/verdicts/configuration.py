@@ -7,6 +7,8 @@ __all__ = ["load"]
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from vwta.paper.verdicts.table import Settings
 
 FILES = ("verdicts.yaml", "claims.yaml", "differences.yaml")
@@ -18,12 +20,6 @@ def load(folder: Path) -> Settings:
 
 
 def _read(path: Path) -> Any:
-    try:
-        import yaml
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "verdicts need PyYAML. Remedy: install the package with its extra, vwta[workflow]"
-        ) from None
     if not path.exists():
         raise FileNotFoundError(
             f"{path} is missing. Remedy: name the folder of the configuration, config"
