@@ -1,4 +1,4 @@
-"""How a result came about: what it takes to trace a number back to code, data and machine."""
+"""Provenance: the facts that trace a result back to its code, data and machine."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from vwta import __version__
+
 PACKAGES = ("torch", "numpy", "scipy", "pandas", "safetensors", "POT", "scikit-learn")
 
 
 def provenance(**extra: Any) -> dict[str, Any]:
-    """Facts about this process, to be stored with what it makes.
+    """Facts about this process, to be stored with its results.
 
     Arguments:
         extra: facts that only the caller knows, such as the seed and the hash of the data.
@@ -40,9 +42,20 @@ def provenance(**extra: Any) -> dict[str, Any]:
 
 
 @cache
-def revision() -> str | None:
-    """Revision of the source, with `-dirty` behind it if the tree differs; None outside git."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+def revision() -> str:
+    """Git revision of the source, followed by `-dirty` if files differ from it.
+
+    Outside a clone, as for an installed wheel, it is the version of the package: `v0.1.0`.
+    """
+    # An environment may lie within some other repository, which does not track this file.
+    tracked = _git("ls-files", "--error-unmatch", Path(__file__).name) is not None
+    found = _git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*") if tracked else ""
+    return found or f"v{__version__}"
+
+
+def _git(*arguments: str) -> str | None:
+    """What git says in the folder of this module, None if it fails."""
+    command = ["git", *arguments]
     folder = Path(__file__).parent
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
@@ -53,6 +66,7 @@ def revision() -> str | None:
 
 @cache
 def _packages() -> dict[str, str]:
+    """Versions of those of :data:`PACKAGES` that are installed."""
     found = {}
     for name in PACKAGES:
         try:
@@ -64,6 +78,7 @@ def _packages() -> dict[str, str]:
 
 @cache
 def _processor() -> str:
+    """Model of the processor, or its architecture where the model is unknown."""
     if sys.platform == "linux":
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
