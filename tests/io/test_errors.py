@@ -1,4 +1,4 @@
-"""What a user can mend is said in one message; a bug, and debugging, show a traceback."""
+"""Users get one message for what they can fix; bugs and debugging show a traceback."""
 
 import errno
 import os
@@ -35,13 +35,13 @@ DIED = "I/O error: No space left on device (os error 28)"
         (OSError(errno.EDQUOT, "x", "a/b"), "a/b: Disk quota exceeded. Remedy: free some space"),
         (Exception(DIED), "results/a: No space left on device. Remedy: free some space"),
         (OSError("[errno 28] full"), "results/a: No space left on device. Remedy: free some"),
-        (PermissionError(errno.EACCES, "x", "a/b"), "a/b: Permission denied. Remedy: see to the"),
-        (OSError(errno.EROFS, "x", "a/b"), "a/b: Read-only file system. Remedy: see to the rights"),
+        (PermissionError(errno.EACCES, "x", "a/b"), "a/b: Permission denied. Remedy: check the"),
+        (OSError(errno.EROFS, "x", "a/b"), "a/b: Read-only file system. Remedy: check the perm"),
         (MemoryError(), "there is not enough memory. Remedy: run fewer jobs at once"),
         (torch.OutOfMemoryError("CUDA"), "there is not enough memory (CUDA). Remedy: run fewer"),
     ],
 )
-def test_what_a_user_can_mend(error: BaseException, message: str) -> None:
+def test_users_get_a_remedy(error: BaseException, message: str) -> None:
     said = explain(error, outputs=OUTPUTS)
     assert said is not None
     assert said.startswith(message)

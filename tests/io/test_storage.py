@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and finished pieces outlive a failure."""
+"""Files are written completely or not at all, and finished chunks survive a failure."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_finished_pieces_outlive_a_failure(tmp_path: Path) -> None:
+def test_finished_chunks_survive_a_failure(tmp_path: Path) -> None:
     outputs = {seed: tmp_path / "declared" / f"seed{seed}.txt" for seed in (1, 2, 3)}
     made = []
 
@@ -54,9 +54,9 @@ def test_finished_pieces_outlive_a_failure(tmp_path: Path) -> None:
 
     folder = tmp_path / "unfinished" / "key"
     with pytest.raises(RuntimeError):
-        storage.in_pieces(outputs, make, folder)
+        storage.in_chunks(outputs, make, folder)
     assert not any(path.exists() for path in outputs.values())
-    storage.in_pieces(outputs, make, folder)
+    storage.in_chunks(outputs, make, folder)
     assert made == [1, 2, 2, 3]
     assert [path.read_text() for path in outputs.values()] == ["1", "2", "3"]
     assert not folder.exists()
@@ -68,7 +68,7 @@ def test_copies_where_links_are_impossible(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(storage.os, "link", refuse)
     out = tmp_path / "out.txt"
-    storage.in_pieces({1: out}, lambda seed, path: _write(path), tmp_path / "pieces")
+    storage.in_chunks({1: out}, lambda seed, path: _write(path), tmp_path / "chunks")
     assert out.read_text() == "content"
 
 

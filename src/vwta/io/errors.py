@@ -1,14 +1,16 @@
-"""What can go wrong, and what to say then: one message for users, a traceback for a bug.
+"""Errors: one message with a remedy if the user can fix the cause, a traceback for a bug.
 
-A message for users names the thing and the remedy. It comes with a :class:`DataError`, or with any
-error whose text says `Remedy:`; what the system, torch or a damaged file leads to gets its remedy
-here. With the environment variable `VWTA_DEBUG` set to 1 every error shows where it comes from.
+A message for users is that of a :class:`DataError`, or of any error whose text says `Remedy:`.
+Errors of the system, of torch and of damaged files get their remedy here. If the environment
+variable `VWTA_DEBUG` is 1, every error shows its traceback.
 """
 
 from __future__ import annotations
 
 __all__ = [
     "DEBUG",
+    "DISK_FULL",
+    "FREE_SPACE",
     "BadArchive",
     "BadRecording",
     "BadTable",
@@ -33,28 +35,28 @@ from contextlib import contextmanager
 from pathlib import Path
 
 DEBUG = "VWTA_DEBUG"
-FULL = {errno.ENOSPC, errno.EDQUOT}
-FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
-ROOM = "Remedy: free some space there and run again; what was finished stays"
-RIGHTS = "Remedy: see to the rights of this file and its folder, or choose another place"
+DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
+NO_ACCESS = {errno.EACCES, errno.EPERM, errno.EROFS}
+FREE_SPACE = "Remedy: free some space there and run again; finished work is kept"
+PERMISSIONS = "Remedy: check the permissions of this file and its folder, or choose another place"
 MEMORY = (
     "Remedy: run fewer jobs at once (--cores), ask for more mem_mb, or lower the batch size or the "
     "number of rows in the configuration"
 )
-# Errors of libraries written in other languages carry the system's number in their text alone.
-NUMBER = re.compile(r"\((?:os error|errno) (\d+)\)|\[errno (\d+)\]", re.IGNORECASE)
+# Libraries in other languages give the system's error number in the text of an error alone.
+SYSTEM_NUMBER = re.compile(r"\((?:os error|errno) (\d+)\)|\[errno (\d+)\]", re.IGNORECASE)
 
 
 class Interrupted(RuntimeError):
-    """A job was asked to stop, and has saved what it had."""
+    """A job was asked to stop, and has saved its work."""
 
 
 class DataError(RuntimeError):
-    """Data that cannot be used; the message can be shown to a user as it stands."""
+    """Data that cannot be used; its message is written for users."""
 
 
 class Unavailable(DataError):
-    """A file is at none of the places where it may be."""
+    """A file was found at none of its sources."""
 
 
 class NoSpace(DataError):
@@ -62,11 +64,11 @@ class NoSpace(DataError):
 
 
 class Mismatch(DataError):
-    """Content that is not the expected one."""
+    """A file whose content is not the expected one."""
 
 
 class BadArchive(DataError):
-    """An archive that is damaged, or that would do harm when unpacked."""
+    """An archive that is damaged, or unsafe to unpack."""
 
 
 class BadTable(DataError):
@@ -78,7 +80,7 @@ class BadRecording(DataError):
 
 
 class BadWeights(DataError):
-    """Weights that do not fit the network they are said to be of."""
+    """Weights that do not fit their network."""
 
 
 def debugging() -> bool:
@@ -93,13 +95,13 @@ def explained(
     outputs: Iterable[str] = (),
     debug: bool | None = None,
 ) -> Iterator[None]:
-    """Ends the program with one message if what fails in its body is for the user to mend.
+    """Ends the program with one message if its body fails for a reason that the user can fix.
 
     Arguments:
-        name: of the program, put before the message.
+        name: name of the program, put before the message.
         inputs: files that the body reads.
         outputs: files that it writes.
-        debug: show every error as it is; by default what the environment says.
+        debug: whether to show every traceback; by default what the environment says.
     """
     try:
         yield
@@ -114,12 +116,12 @@ def explained(
 def explain(
     error: BaseException, inputs: Iterable[str] = (), outputs: Iterable[str] = ()
 ) -> str | None:
-    """The message for a user, None if the error is a bug.
+    """The message for the user, None if the error is a bug.
 
     Arguments:
-        error: what was raised.
-        inputs: files that were read: one that is damaged explains any error.
-        outputs: files that were to be written, for an error that does not name its file.
+        error: the exception.
+        inputs: files that were read; a damaged one explains any error.
+        outputs: files to be written, for an error that does not name its file.
     """
     text = str(error)
     if isinstance(error, KeyboardInterrupt):
@@ -129,8 +131,8 @@ def explain(
     if isinstance(error, FloatingPointError):
         return f"{text}. Remedy: change this in the configuration"
     number = _number(error)
-    if number in FULL | FORBIDDEN:
-        remedy = ROOM if number in FULL else RIGHTS
+    if number in DISK_FULL | NO_ACCESS:
+        remedy = FREE_SPACE if number in DISK_FULL else PERMISSIONS
         return f"{_place(error, outputs)}: {os.strerror(number)}. {remedy}"
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return f"there is not enough memory{f' ({text})' if text else ''}. {MEMORY}"
@@ -139,7 +141,7 @@ def explain(
 
 @contextmanager
 def restored_from(path: Path) -> Iterator[None]:
-    """Turns errors about the weights of a file, or what it says of them, into :class:`BadWeights`.
+    """Turns errors about the weights or the metadata of a file into :class:`BadWeights`.
 
     Arguments:
         path: the file whose network the body restores.
@@ -157,15 +159,15 @@ def restored_from(path: Path) -> Iterator[None]:
         why = " ".join(str(error).split())
         raise BadWeights(
             f"{path} has no network to restore: {why}. "
-            "Remedy: delete it and run again, and it is trained anew"
+            "Remedy: delete it and run again, and the network is trained again"
         ) from error
 
 
 def _number(error: BaseException) -> int:
-    """The system's number of an error, 0 if it has none."""
+    """The system's error number, 0 if the error has none."""
     if isinstance(error, OSError) and error.errno:
         return error.errno
-    found = NUMBER.search(str(error))
+    found = SYSTEM_NUMBER.search(str(error))
     return int(found[1] or found[2]) if found else 0
 
 
@@ -178,14 +180,14 @@ def _place(error: BaseException, outputs: Iterable[str]) -> str:
 
 
 def _damage(path: Path) -> str | None:
-    """What to say of a file that cannot be opened as what its suffix says, None of any other."""
+    """The message about a file whose content is not what its suffix says, None if it is."""
     check = {".safetensors": _tensors, ".parquet": _table, ".npy": _array}.get(path.suffix)
     if check is None or not path.is_file():
         return None
     try:
         check(path)
-    except Exception as error:  # whatever a reader makes of wrong bytes
-        return f"{path} is damaged: {error}. Remedy: delete it and run again, and it is made anew"
+    except Exception as error:  # readers raise all kinds of errors on wrong bytes
+        return f"{path} is damaged: {error}. Remedy: delete it and run again, and it is made again"
     return None
 
 

@@ -1,4 +1,4 @@
-"""How far downloads are: a line that is redrawn on a terminal, log lines elsewhere."""
+"""Progress of downloads: one line that is redrawn on a terminal, log lines elsewhere."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import threading
 import time
 from typing import TextIO
 
-REDRAWN = 0.1  # seconds between two states of the line
-LOGGED = 30.0  # seconds between two log lines of a file
+REDRAW_EVERY = 0.1  # seconds
+LOG_EVERY = 30.0  # seconds, for each file
 BAR = 20  # characters
 
 log = logging.getLogger(__name__)
 
 
 class Progress:
-    """Shows all downloads of a process; threads may share it.
+    """Shows all downloads of a process; threads can share it.
 
     Arguments:
-        stream: where to draw; log lines are written instead if it is no terminal.
+        stream: where to draw, by default stderr; if it is no terminal, log lines are written.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -34,20 +34,20 @@ class Progress:
         self._drawn = 0.0
 
     def update(self, name: str, done: int, total: int | None) -> None:
-        """Says that `done` bytes of a file are there, of `total` if that is known."""
+        """Shows that `done` bytes of a file have arrived, of `total` if that is known."""
         now = time.monotonic()
         with self._lock:
             self._state[name] = done, total
             if self.draws:
-                if now - self._drawn >= REDRAWN:
+                if now - self._drawn >= REDRAW_EVERY:
                     self._draw()
                     self._drawn = now
-            elif now - self._shown.setdefault(name, now) >= LOGGED:
+            elif now - self._shown.setdefault(name, now) >= LOG_EVERY:
                 log.info("%s: %s", name, _amount(done, total))
                 self._shown[name] = now
 
     def end(self, name: str) -> None:
-        """Forgets a file."""
+        """Stops showing a file."""
         with self._lock:
             self._state.pop(name, None)
             self._shown.pop(name, None)
@@ -55,6 +55,7 @@ class Progress:
                 self._draw()
 
     def _draw(self) -> None:
+        """Redraws the line, cut to the width of the terminal."""
         text = "   ".join(
             f"{name} {_bar(done, total)}{_amount(done, total)}"
             for name, (done, total) in self._state.items()
@@ -65,7 +66,7 @@ class Progress:
 
 
 def size(number: float) -> str:
-    """A number of bytes for people.
+    """A number of bytes in a unit that is easy to read.
 
     Example:
         >>> size(512), size(448_576_698)
@@ -79,12 +80,14 @@ def size(number: float) -> str:
 
 
 def _amount(done: int, total: int | None) -> str:
+    """How much has arrived, in bytes and in per cent."""
     if not total:
         return size(done)
     return f"{size(done)} of {size(total)}, {100 * done // total} %"
 
 
 def _bar(done: int, total: int | None) -> str:
+    """A bar of :data:`BAR` characters, empty if the total is unknown."""
     if not total:
         return ""
     filled = min(BAR * done // total, BAR)

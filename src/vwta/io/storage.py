@@ -1,4 +1,4 @@
-"""Files and folders: tensors and tables with metadata, written whole or not at all."""
+"""Files and folders: tensors and tables with metadata, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = [
     "below",
     "check_space",
     "full_disk",
-    "in_pieces",
+    "in_chunks",
     "key",
     "read_metadata",
     "read_table",
@@ -18,7 +18,6 @@ __all__ = [
     "write_tensors",
 ]
 
-import errno
 import glob
 import hashlib
 import json
@@ -29,33 +28,32 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vwta.io.errors import NoSpace
+from vwta.io.errors import DISK_FULL, FREE_SPACE, NoSpace
 from vwta.io.progress import size
 
 if TYPE_CHECKING:  # these take a second to import, and not every job needs all of them
     import pandas as pd
     from torch import Tensor
 
-REMEDY = "Remedy: free some space and run again; what was finished is kept"
 OTHER_FOLDER = "Remedy: free some space, or use a folder on a larger disk"
 OTHER_DISK = "Remedy: free some space, or set data.cache to a folder on a larger disk"
-MARGIN = 200 * 10**6  # bytes of the disk that stay free
+MARGIN = 200 * 10**6  # bytes that stay free on the disk
 
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """Gives a temporary name to write to; what was written there then takes the place of `path`.
+    """Yields a temporary path to write to, and then renames that file to `path`.
 
-    Whoever looks sees the old file or the new one, after a crash too. If the body raises, `path` is
-    untouched and the temporary file is gone. A full disk is named as such
-    (:class:`~.errors.NoSpace`).
+    Readers see the old file or the new one, never a part of it, even after a crash. If the body
+    raises, `path` is untouched and the temporary file is removed. A full disk raises
+    :class:`~.errors.NoSpace`.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with full_disk(path, REMEDY):
+        with full_disk(path, FREE_SPACE):
             path.parent.mkdir(parents=True, exist_ok=True)
             for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
-                left.unlink(missing_ok=True)  # by a process that was killed in this place
+                left.unlink(missing_ok=True)  # a process was killed while it wrote
             yield temporary
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
@@ -67,14 +65,13 @@ def atomic(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(folder: Path, needed: int = 0) -> Iterator[Path]:
-    """Gives a new folder to fill, which then takes the place of `folder`.
+    """Yields a temporary folder to fill, and then renames it to `folder`.
 
-    If the body raises, nothing is left of it; what a process left here that was killed while it
-    filled the same folder goes first.
+    If the body raises, the temporary folder is removed. So is one that a killed process left.
 
     Arguments:
         folder: must not exist, or be empty.
-        needed: about how many bytes it takes, if that is known.
+        needed: about how many bytes the folder will take, if that is known.
     """
     if folder.exists() and any(folder.iterdir()):
         raise FileExistsError(f"{folder} is not empty. Remedy: remove it, or choose another")
@@ -94,7 +91,7 @@ def atomic_folder(folder: Path, needed: int = 0) -> Iterator[Path]:
 
 
 def check_space(folder: Path, needed: int, margin: int, remedy: str = OTHER_DISK) -> None:
-    """Raises :class:`NoSpace` unless so many bytes fit, with a margin left."""
+    """Raises :class:`NoSpace` unless the bytes fit on the disk and leave a margin free."""
     free = shutil.disk_usage(folder).free
     if needed + margin > free:
         raise NoSpace(
@@ -105,22 +102,22 @@ def check_space(folder: Path, needed: int, margin: int, remedy: str = OTHER_DISK
 
 @contextmanager
 def full_disk(folder: Path, remedy: str = OTHER_DISK) -> Iterator[None]:
-    """Turns the system's error about a full disk into :class:`NoSpace`."""
+    """Turns the system's error about a full disk into :class:`NoSpace` with a remedy."""
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in DISK_FULL:
             raise NoSpace(f"{folder}: {os.strerror(error.errno)}. {remedy}") from error
         raise
 
 
 def below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors whose names start with a prefix, under the rest of their names."""
+    """The tensors whose names start with a prefix, named without it."""
     return {k.removeprefix(prefix): value for k, value in tensors.items() if k.startswith(prefix)}
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> None:
-    """Writes tensors as safetensors, with metadata (any JSON) beside them."""
+    """Writes tensors as safetensors, with metadata (any JSON) in the same file."""
     from safetensors.torch import save
 
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
@@ -130,7 +127,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[s
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and metadata of a file of :func:`write_tensors`."""
+    """Tensors and metadata of a file that :func:`write_tensors` wrote."""
     from safetensors import safe_open
 
     with safe_open(path, framework="pt") as file:
@@ -140,7 +137,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def write_table(path: Path, table: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
-    """Writes a table as parquet, with metadata (any JSON) beside it."""
+    """Writes a table as parquet, with metadata (any JSON) in the same file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -152,14 +149,14 @@ def write_table(path: Path, table: pd.DataFrame, metadata: Mapping[str, Any]) ->
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Table of a file of :func:`write_table`."""
+    """The table of a file that :func:`write_table` wrote."""
     import pandas as pd
 
     return pd.read_parquet(path)
 
 
 def read_metadata(path: Path) -> dict[str, Any]:
-    """Metadata of a file of :func:`write_table`."""
+    """Metadata of a file that :func:`write_table` wrote."""
     import pyarrow.parquet as pq
 
     stored = pq.read_schema(path).metadata or {}
@@ -171,38 +168,39 @@ def read_metadata(path: Path) -> dict[str, Any]:
 
 
 def key(**settings: Any) -> str:
-    """Short name for a combination of settings (any JSON)."""
+    """A hash of settings (any JSON) of 16 characters, to name files by."""
     text = json.dumps(settings, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def sha256(path: Path) -> str:
-    """Hash of a file's content."""
+    """SHA-256 of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def in_pieces(outputs: Mapping[int, Path], make: Callable[[int, Path], None], folder: Path) -> None:
-    """Makes several outputs such that what is done outlives a failure.
+def in_chunks(outputs: Mapping[int, Path], make: Callable[[int, Path], None], folder: Path) -> None:
+    """Makes the outputs of a job in resumable chunks: finished ones survive a failure.
 
-    Whoever runs the job may delete all its outputs when one fails. So each is first made below
-    `folder`, where the next attempt finds it, and linked to its place once all are there.
+    A workflow manager may delete all outputs of a job that fails. So each chunk is first made in
+    `folder`, where the next attempt finds it, and all are linked to their places at the end.
 
     Arguments:
-        outputs: where each piece goes, by seed (or split).
-        make: writes the piece of a seed to a path, whole or not at all.
-        folder: keeps the unfinished work of just these settings and code; it is removed at the end.
+        outputs: file of each chunk, by seed (or split).
+        make: writes the chunk of a seed to a path, completely or not at all.
+        folder: holds the chunks of these settings and this code; it is removed at the end.
     """
-    pieces = {seed: folder / f"seed{seed}{path.suffix}" for seed, path in outputs.items()}
-    for seed, piece in pieces.items():
-        if not piece.exists():
-            make(seed, piece)
-    for seed, piece in pieces.items():
-        _link(piece, outputs[seed])
+    chunks = {seed: folder / f"seed{seed}{path.suffix}" for seed, path in outputs.items()}
+    for seed, chunk in chunks.items():
+        if not chunk.exists():
+            make(seed, chunk)
+    for seed, chunk in chunks.items():
+        _link(chunk, outputs[seed])
     shutil.rmtree(folder)
 
 
 def _link(source: Path, target: Path) -> None:
+    """Links or copies a file to its place."""
     target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
     try:
@@ -213,6 +211,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
+    """Writes the names in a folder to the disk, so that a renamed file survives a crash."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

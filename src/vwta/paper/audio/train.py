@@ -14,7 +14,7 @@ from typing import Any, Literal
 from torch import Tensor
 
 from vwta.io.provenance import provenance
-from vwta.io.storage import in_pieces, key, sha256
+from vwta.io.storage import in_chunks, key, sha256
 from vwta.nn import sphere_losses as losses
 from vwta.nn.networks import initialise
 from vwta.nn.seldnet import bin_directions, build
@@ -113,7 +113,7 @@ def train(
         )
         write_fit(path, done, {"network": specification, "provenance": record})
 
-    in_pieces(outputs, make, unfinished / name)
+    in_chunks(outputs, make, unfinished / name)
 
 
 def _recipe(

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from torch import Tensor
 
 from vwta.io.provenance import provenance
-from vwta.io.storage import in_pieces, key, read_tensors, sha256
+from vwta.io.storage import in_chunks, key, read_tensors, sha256
 from vwta.nn import losses
 from vwta.nn.networks import WTANetwork, initialise
 from vwta.nn.starts import spread_out, start_at
@@ -161,7 +161,7 @@ def train(
         )
         write_fit(path, done, {"network": specification, "provenance": record})
 
-    in_pieces(outputs, make, unfinished / name)
+    in_chunks(outputs, make, unfinished / name)
 
 
 def _recipe(

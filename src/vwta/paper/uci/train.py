@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from vwta.io.provenance import provenance
-from vwta.io.storage import in_pieces, key, read_tensors, sha256, write_tensors
+from vwta.io.storage import in_chunks, key, read_tensors, sha256, write_tensors
 from vwta.nn import losses
 from vwta.nn.networks import initialise
 from vwta.paper.data.uci import official_splits
@@ -118,7 +118,7 @@ def train(
         tensors, found = trainings.of_split(split)
         write_tensors(path, tensors, {**found, "provenance": record})
 
-    in_pieces(outputs, make, folder)
+    in_chunks(outputs, make, folder)
 
 
 class _Trainings:
