@@ -92,7 +92,7 @@ def run(python: Path | str, *arguments: str) -> str | None:
             text=True,
             errors="replace",
             env={**os.environ, "PIP_USER": "0"},
-            close_fds=False,  # see `wait_for_turn`
+            close_fds=False,  # see `wait_for_lock`
         )
     except OSError as error:
         return str(error)
@@ -138,7 +138,7 @@ def stop_on(said: str | None, tool: str) -> None:
     sys.exit("\n".join([*said.splitlines()[-5:], f"set-up: {tool} failed: {remedy}."]))
 
 
-def wait_for_turn(lock: TextIO) -> None:
+def wait_for_lock(lock: TextIO) -> None:
     """Wait until no other set-up works in this folder, nor a pip that outlived one."""
     os.set_inheritable(lock.fileno(), True)  # pip holds the lock too
     with contextlib.suppress(OSError):  # some network disks know no locks
@@ -159,7 +159,7 @@ def main(root: Path, *more: str) -> None:
                 "(`make PYTHON=/path/to/python3 ...`)."
             )
     with open(root / "requirements.lock") as lock:
-        wait_for_turn(lock)
+        wait_for_lock(lock)
         if not is_ready(root):
             print(
                 "set-up: installing requirements.lock into .venv; the first time takes minutes",
