@@ -61,12 +61,13 @@ class Shares(Hypotheses):
 
 
 class Components(NamedTuple):
-    """Components of a mixture of isotropic Gaussians.
+    r"""Components of a mixture: isotropic Gaussians, or von Mises-Fisher laws on the sphere.
 
     Attributes:
-        points: means, with shape `(*, K, d)`.
+        points: means or mean directions, with shape `(*, K, d)`.
         logits: logits of the weights, up to a constant, with shape `(*, K)`.
-        log_variances: log-variance along each axis, with shape `(*, K)`.
+        log_variances: log-variance along each axis, with shape `(*, K)`; for a concentration
+            :math:`\kappa` it is :math:`-\log \kappa`.
     """
 
     points: Tensor
@@ -80,7 +81,7 @@ class Components(NamedTuple):
 
     @property
     def scales(self) -> Tensor:
-        """Standard deviation along each axis, with shape `(*, K)`."""
+        """Bandwidths: the standard deviation along each axis, with shape `(*, K)`."""
         return (self.log_variances / 2).exp()
 
 

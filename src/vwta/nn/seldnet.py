@@ -13,7 +13,6 @@ from __future__ import annotations
 
 __all__ = [
     "NETWORKS",
-    "DirectionComponents",
     "DirectionHistogram",
     "DirectionMixture",
     "DirectionNetwork",
@@ -26,13 +25,13 @@ __all__ = [
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import torch
 from torch import Tensor, nn
 
 from vwta.geometry.spaces import unit
-from vwta.nn.networks import Hypotheses, bin_centres
+from vwta.nn.networks import Components, Hypotheses, bin_centres
 
 
 class Sizes(TypedDict):
@@ -45,30 +44,6 @@ class Sizes(TypedDict):
     pools: Sequence[int]
     width: int
     layers: int
-
-
-class DirectionComponents(NamedTuple):
-    """Components of a mixture of von Mises-Fisher laws.
-
-    Attributes:
-        points: mean directions, unit vectors with shape `(*, K, 3)`.
-        logits: logits of the weights, up to a constant, with shape `(*, K)`.
-        log_kappas: log-concentrations, with shape `(*, K)`.
-    """
-
-    points: Tensor
-    logits: Tensor
-    log_kappas: Tensor
-
-    @property
-    def masses(self) -> Tensor:
-        r"""Weights :math:`\pi = \mathrm{softmax}(\text{logits})`, with shape `(*, K)`."""
-        return self.logits.softmax(-1)
-
-    @property
-    def scales(self) -> Tensor:
-        r"""Bandwidths :math:`h = \kappa^{-1/2}`, with shape `(*, K)`."""
-        return (-self.log_kappas / 2).exp()
 
 
 class SELDnet(nn.Module):
@@ -222,9 +197,9 @@ class DirectionMixture(nn.Module):
         self.trunk = SELDnet(**sizes)
         self.heads = nn.Linear(self.trunk.outputs, sum(self.parts))
 
-    def forward(self, x: Tensor) -> DirectionComponents:
-        means, *rest = torch.split(self.heads(self.trunk(x)), self.parts, -1)
-        return DirectionComponents(unit(means.unflatten(-1, (-1, 3))), *rest)
+    def forward(self, x: Tensor) -> Components:
+        means, logits, log_kappas = torch.split(self.heads(self.trunk(x)), self.parts, -1)
+        return Components(unit(means.unflatten(-1, (-1, 3))), logits, -log_kappas)
 
 
 NETWORKS: dict[str, type[nn.Module]] = {

@@ -18,8 +18,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from vwta.geometry.kernels import phi
-from vwta.nn.networks import Hypotheses
-from vwta.nn.seldnet import DirectionComponents
+from vwta.nn.networks import Components, Hypotheses
 
 Reduction = Literal["sum", "mean"]
 
@@ -105,7 +104,7 @@ def winner_distance(hypotheses: Hypotheses, y: Tensor, active: Tensor) -> Tensor
     return _distance(points, _nearest(points, y), y, active)
 
 
-def mixture(components: DirectionComponents, y: Tensor, active: Tensor) -> Tensor:
+def mixture(components: Components, y: Tensor, active: Tensor) -> Tensor:
     r"""Negative log-likelihood of a mixture of von Mises-Fisher laws, over active targets.
 
     .. math:: -\frac{1}{N} \sum_{t, s} \log \sum_k \pi_{tk} \frac{\kappa_{tk}}
@@ -116,18 +115,19 @@ def mixture(components: DirectionComponents, y: Tensor, active: Tensor) -> Tenso
     nothing overflows or cancels, be :math:`\kappa` large or small.
 
     Arguments:
-        components: mean directions `(*, K, 3)`, logits and log-concentrations `(*, K)`.
+        components: mean directions `(*, K, 3)`, logits, and log-variances :math:`-\log \kappa`
+            `(*, K)`.
         y: targets, unit vectors with shape `(*, S, 3)`.
         active: which of them there are, bool with shape `(*, S)`.
 
     Example:
-        >>> flat = DirectionComponents(torch.eye(3), torch.zeros(3), torch.full((3,), -20.0))
+        >>> flat = Components(torch.eye(3), torch.zeros(3), torch.full((3,), 20.0))
         >>> mixture(flat, torch.tensor([[0.0, 0.6, 0.8]]), torch.tensor([True]))  # log(4 pi)
         tensor(2.5310)
     """
     # Anything may stand in the other places, even nan, which would spoil gradients.
     spread = _squares(components.points, torch.where(active.unsqueeze(-1), y, 0.0)) / 2
-    kappas = components.log_kappas.exp()
+    kappas = (-components.log_variances).exp()
     log_scale = components.logits.log_softmax(-1) - phi(2 * kappas).log() - math.log(4 * math.pi)
     terms = log_scale.unsqueeze(-2) - kappas.unsqueeze(-2) * spread
     return -_mean(terms.logsumexp(-1)[active])

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from vwta.geometry.spaces import unit
 from vwta.nn.losses import scoring as one_target_scoring
-from vwta.nn.networks import Hypotheses
-from vwta.nn.seldnet import DirectionComponents, bin_directions
+from vwta.nn.networks import Components, Hypotheses
+from vwta.nn.seldnet import bin_directions
 from vwta.nn.sphere_losses import angle, mixture, scoring, winner_distance, wta
 
 B, T, K, S = 2, 6, 5, 3
@@ -100,7 +100,7 @@ def test_histogram_is_scored_by_the_nearest_centre() -> None:
 def test_silence_has_no_loss() -> None:
     hypotheses, y, _ = draw()
     silent = torch.zeros(B, T, S, dtype=torch.bool)
-    flat = DirectionComponents(*hypotheses, hypotheses.logits)
+    flat = Components(*hypotheses, -hypotheses.logits)
     for loss in (
         wta(hypotheses, y, silent, beta=1.0, score_reduction="mean"),
         mixture(flat, y, silent),
@@ -151,7 +151,7 @@ def test_one_component_against_scipy(log10: int) -> None:
     turn = min(1.0, kappa**-0.5)
     y = math.cos(turn) * mean + math.sin(turn) * np.array([0.8, -0.6, 0.0])
     log_kappa = torch.tensor([math.log(kappa)], dtype=torch.float64)
-    components = DirectionComponents(torch.tensor(mean)[None], torch.zeros(1), log_kappa)
+    components = Components(torch.tensor(mean)[None], torch.zeros(1), -log_kappa)
     loss = mixture(components, torch.tensor(y)[None], torch.tensor([True]))
     expected = -vonmises_fisher(mean, kappa).logpdf(y)
     # Scipy computes kappa cos - kappa, which loses digits as kappa grows.
@@ -170,7 +170,7 @@ def test_one_component_integrates_to_one(log10: int, dtype: torch.dtype) -> None
     y = torch.stack([sine, 0 * w, 1 - w], -1).to(dtype).unsqueeze(-2)
     north = torch.tensor([0.0, 0.0, 1.0], dtype=dtype).expand(1, 3)
     log_kappa = torch.tensor([math.log(kappa)], dtype=dtype)
-    components = DirectionComponents(north, torch.zeros(1, dtype=dtype), log_kappa)
+    components = Components(north, torch.zeros(1, dtype=dtype), -log_kappa)
     yes = torch.tensor([True])
     density = torch.stack([-mixture(components, point, yes) for point in y]).double().exp()
     total = 2 * math.pi * reach / 2 * (density * torch.from_numpy(weights)).sum().item()
@@ -184,7 +184,7 @@ def test_gradient_of_the_concentration(log10: int, dtype: torch.dtype) -> None:
     kappa = 10.0**log10
     log_kappa = torch.tensor([math.log(kappa)], dtype=dtype, requires_grad=True)
     north = torch.tensor([[0.0, 0.0, 1.0]], dtype=dtype)
-    components = DirectionComponents(north, torch.zeros(1, dtype=dtype), log_kappa)
+    components = Components(north, torch.zeros(1, dtype=dtype), -log_kappa)
     mixture(components, north, torch.tensor([True])).backward()
     expected = -1 + (2 * kappa / math.expm1(2 * kappa) if kappa < 300 else 0)
     tolerance = 1e-6 if dtype == torch.float32 else 1e-14
@@ -193,10 +193,10 @@ def test_gradient_of_the_concentration(log10: int, dtype: torch.dtype) -> None:
 
 def test_mixture_is_the_loop() -> None:
     hypotheses, y, active = draw()
-    components = DirectionComponents(*hypotheses, 2 * hypotheses.logits.detach().flip(-1))
+    components = Components(*hypotheses, -2 * hypotheses.logits.detach().flip(-1))
     total = 0.0
     for b, t, s in active.nonzero().tolist():
-        kappas = components.log_kappas[b, t].exp()
+        kappas = (-components.log_variances[b, t]).exp()
         cosines = components.points[b, t] @ y[b, t, s]
         densities = kappas / (4 * math.pi * kappas.sinh()) * (kappas * cosines).exp()
         total -= math.log((components.masses[b, t] * densities).sum().item())
@@ -211,7 +211,7 @@ def test_mixture_stays_finite_far_away() -> None:
     log_kappas = torch.full((1, 2), math.log(1e6), requires_grad=True)
     points = torch.tensor([[[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]], requires_grad=True)
     y = torch.tensor([[[0.0, 0.0, -1.0]]])
-    components = DirectionComponents(points, torch.zeros(1, 2), log_kappas)
+    components = Components(points, torch.zeros(1, 2), -log_kappas)
     loss = mixture(components, y, torch.ones(1, 1, dtype=torch.bool))
     assert loss.item() == pytest.approx(1e6, rel=1e-4)
     loss.backward()
