@@ -15,7 +15,7 @@ from torch import Tensor
 
 from vwta.io.errors import Interrupted
 from vwta.io.storage import read_metadata, read_tensors
-from vwta.nn import sphere_losses as losses
+from vwta.nn import losses
 from vwta.nn.networks import Hypotheses, initialise
 from vwta.nn.seldnet import build
 from vwta.paper.audio import dispersion as spread
@@ -178,7 +178,7 @@ def test_rate_is_the_published_one() -> None:
 def test_rate_moves_the_weights(files: dict[str, Path]) -> None:
     """Adam's first step is as long as the rate, whatever the gradient."""
     fold = read_fold([files["train"]])
-    loss = _plain(losses.wta)
+    loss = _plain(losses.sphere_wta)
     for rate, warm_up in ((0.01, 0), (0.01, 4)):
         network = _network()
         before = {name: value.clone() for name, value in network.named_parameters()}
@@ -203,7 +203,7 @@ def test_interrupted_training_gives_the_same_bits(
         calls += 1
         if calls == call:
             signal.raise_signal(signal.SIGTERM)
-        value: Tensor = _plain(losses.wta)(out, y)
+        value: Tensor = _plain(losses.sphere_wta)(out, y)
         return value
 
     def run(loss: Any, checkpoint: Path | None) -> Fit:
@@ -215,7 +215,10 @@ def test_interrupted_training_gives_the_same_bits(
     checkpoint = tmp_path / "checkpoint"
     with pytest.raises(Interrupted):
         run(stop, checkpoint)
-    resumed, whole = run(_plain(losses.wta), checkpoint), run(_plain(losses.wta), None)
+    resumed, whole = (
+        run(_plain(losses.sphere_wta), checkpoint),
+        run(_plain(losses.sphere_wta), None),
+    )
     assert torch.equal(resumed.curve, whole.curve)
     kept = resumed.kept["loss"], whole.kept["loss"]
     assert kept[0].epoch == kept[1].epoch
