@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.distributions import Categorical, Independent, MixtureSameFamily, Normal
 
+from vwta.nn.heads import Components, Hypotheses, Shares
 from vwta.nn.losses import (
     annealed,
     mixture,
@@ -18,7 +19,7 @@ from vwta.nn.losses import (
     winner_distance,
     wta,
 )
-from vwta.nn.networks import Components, Hypotheses, Shares, bin_centres
+from vwta.nn.networks import bin_centres
 
 
 def draw(batch: int, K: int, d: int) -> tuple[Hypotheses, torch.Tensor]:

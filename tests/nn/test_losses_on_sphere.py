@@ -9,6 +9,7 @@ from scipy.stats import vonmises_fisher
 from torch import Tensor
 
 from vwta.geometry.spaces import unit
+from vwta.nn.heads import Components, Hypotheses
 from vwta.nn.losses import (
     angle,
     scoring,
@@ -17,7 +18,6 @@ from vwta.nn.losses import (
     sphere_winner_distance,
     sphere_wta,
 )
-from vwta.nn.networks import Components, Hypotheses
 from vwta.nn.seldnet import bin_directions
 
 B, T, K, S = 2, 6, 5, 3

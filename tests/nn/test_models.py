@@ -9,11 +9,11 @@ from torch import Tensor
 from vwta.distributions.mixtures import DiracMixture, KernelMixture, VoronoiMixture
 from vwta.geometry.kernels import Gaussian, Kernel, Uniform
 from vwta.geometry.spaces import Box, Space
+from vwta.nn.heads import Hypotheses
 from vwta.nn.losses import mixture
 from vwta.nn.models import Estimator, MixtureDensity
 from vwta.nn.networks import (
     HistogramNetwork,
-    Hypotheses,
     MixtureNetwork,
     WTANetwork,
     bin_centres,

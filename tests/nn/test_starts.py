@@ -55,7 +55,7 @@ def test_hypotheses_start_at_points(bounded: bool) -> None:
     points = 1.6 * torch.rand(9, 2) - 0.8
     x = torch.rand(20, 1)
     before = network(x)
-    start_at(network, points)
+    start_at(network.heads, points)
     after = network(x)
     assert torch.allclose(after.points, points.expand(20, 9, 2), atol=1e-6)
     assert torch.equal(before.logits, after.logits)
@@ -66,4 +66,10 @@ def test_hypotheses_start_at_points(bounded: bool) -> None:
 def test_points_out_of_reach_are_named() -> None:
     network = WTANetwork(inputs=1, outputs=1, hypotheses=2, widths=[4], bounded=True)
     with pytest.raises(ValueError, match=r"points reach 1\.5"):
-        start_at(network, torch.tensor([[0.0], [1.5]]))
+        start_at(network.heads, torch.tensor([[0.0], [1.5]]))
+
+
+def test_a_point_for_each_hypothesis() -> None:
+    network = WTANetwork(inputs=1, outputs=1, hypotheses=2, widths=[4], bounded=True)
+    with pytest.raises(ValueError, match=r"\(3, 1\).*2 hypotheses of dimension 1"):
+        start_at(network.heads, torch.zeros(3, 1))

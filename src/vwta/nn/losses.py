@@ -33,7 +33,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from vwta.nn.networks import Components, Hypotheses
+from vwta.nn.heads import Components, Hypotheses
 
 Reduction = Literal["sum", "mean", "softmax"]
 SphereReduction = Literal["sum", "mean"]
@@ -135,7 +135,7 @@ def scoring(hypotheses: Hypotheses, y: Tensor, score_reduction: Reduction) -> Te
         y: targets, with shape `(*, d)`.
         score_reduction: whether the cross-entropies are summed over k, as the paper prints it, or
             averaged, as its published code does; `softmax` is for scores that are one
-            (:class:`vwta.nn.networks.Shares`): their loss is :math:`-\log \gamma_{k^\star}` alone.
+            (:class:`vwta.nn.heads.Shares`): their loss is :math:`-\log \gamma_{k^\star}` alone.
     """
     winner = _nearest(hypotheses.points, y)
     return _cross_entropy(hypotheses.logits, winner, score_reduction).mean()

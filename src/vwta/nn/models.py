@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from vwta.distributions.mixtures import DiracMixture, KernelMixture, VoronoiMixture
 from vwta.geometry.kernels import Gaussian, Kernel, Uniform
 from vwta.geometry.spaces import Space
-from vwta.nn.networks import Components, Hypotheses
+from vwta.nn.heads import Components, Hypotheses
 
 SWEPT = ("v_wta", "k_wta", "unweighted_k_wta", "tk_hist")
 """Methods that have a bandwidth, to be set with `model(x).with_bandwidth(h)`."""

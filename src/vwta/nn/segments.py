@@ -10,7 +10,7 @@ from __future__ import annotations
 
 __all__ = ["by_pieces"]
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -19,7 +19,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import embedding_bag
 
 
-def by_pieces(layers: Sequence[nn.Module], x: Tensor) -> Tensor:
+def by_pieces(layers: Sequence[Callable[[Tensor], Tensor]], x: Tensor) -> Tensor:
     """Output of layers one after the other, with shape `(*, q)`, and gradients in their weights.
 
     Rows are told apart by the signs that units have at the ends of pieces, as computed: no rounding
@@ -46,7 +46,9 @@ def by_pieces(layers: Sequence[nn.Module], x: Tensor) -> Tensor:
     return mean.reshape(*x.shape[:-1], -1)
 
 
-def _through(layers: Sequence[nn.Module], rows: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
+def _through(
+    layers: Sequence[Callable[[Tensor], Tensor]], rows: Tensor, ends: Tensor
+) -> tuple[Tensor, Tensor]:
     """First rows of pieces that are still missing; if there is none, outputs `(2, pieces, q)`.
 
     Before a ReLU a unit is linear along a piece whose units have not turned before. If its signs at

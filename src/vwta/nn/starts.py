@@ -7,7 +7,7 @@ __all__ = ["spread_out", "start_at"]
 import torch
 from torch import Tensor
 
-from vwta.nn.networks import WTANetwork
+from vwta.nn.heads import WTAHead
 
 
 def spread_out(y: Tensor, K: int, generator: torch.Generator | None = None) -> Tensor:
@@ -39,19 +39,26 @@ def spread_out(y: Tensor, K: int, generator: torch.Generator | None = None) -> T
 
 
 @torch.no_grad()
-def start_at(network: WTANetwork, points: Tensor) -> None:
-    """Moves the hypotheses of a network that is not trained yet to points, in place.
+def start_at(head: WTAHead, points: Tensor) -> None:
+    """Moves the hypotheses of a head that is not trained yet to points, in place.
 
     They then lie there for every input: their biases say where, and their other weights are 0.
     Training moves both.
 
     Arguments:
-        network: the network.
-        points: a point for each hypothesis, with shape `(K, d)`; inside (-1, 1) if the network is
+        head: the head, such as `network.heads`.
+        points: a point for each hypothesis, with shape `(K, d)`; inside (-1, 1) if the head is
             bounded.
     """
     flat = points.flatten()
-    if network.bounded and not (flat.abs() < 1).all():
-        raise ValueError(f"points reach {flat.abs().max():g}: a bounded network stays in (-1, 1)")
-    network.heads.weight[: len(flat)] = 0
-    network.heads.bias[: len(flat)] = torch.atanh(flat) if network.bounded else flat
+    if len(flat) != head.sizes[0]:
+        raise ValueError(
+            f"points have shape {tuple(points.shape)}, but the head has {head.sizes[1]} hypotheses "
+            f"of dimension {head.outputs}: give one point for each"
+        )
+    if head.bounded and not (flat.abs() < 1).all():
+        raise ValueError(
+            f"points reach {flat.abs().max():g}, but a bounded head stays in (-1, 1): rescale them"
+        )
+    head.weight[: len(flat)] = 0
+    head.bias[: len(flat)] = torch.atanh(flat) if head.bounded else flat

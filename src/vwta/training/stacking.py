@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from vwta.io.storage import below
+from vwta.nn.heads import Atoms, Head
 from vwta.seeds import generator
 from vwta.training.checkpoints import Keeper, read_checkpoint, write_checkpoint
 from vwta.training.loop import Objective, Scheduled
@@ -49,6 +50,22 @@ class StackedLinear(nn.Module):
         return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight.mT)
 
 
+class StackedHead(StackedLinear):
+    """Heads of S networks, whose outputs are read as atoms `(S, n, *)`.
+
+    Arguments:
+        heads: one head for each network, all of the same kind and shape.
+    """
+
+    def __init__(self, heads: Sequence[Head]) -> None:
+        super().__init__(heads)
+        self.read = heads[0].read
+
+    def forward(self, x: Tensor) -> Atoms:  # type: ignore[override]
+        """Atoms of features `(S, n, f)`."""
+        return self.read(super().forward(x))
+
+
 def stack(networks: Sequence[nn.Module]) -> nn.Module:
     """One network that maps inputs `(S, n, *)` to what each of S networks makes of its own.
 
@@ -67,7 +84,8 @@ def stack(networks: Sequence[nn.Module]) -> nn.Module:
     for name in linear:
         layers = [network.get_submodule(name) for network in networks]
         parent, _, child = name.rpartition(".")
-        setattr(together.get_submodule(parent), child, StackedLinear(layers))  # type: ignore[arg-type]
+        kind = StackedHead if isinstance(layers[0], Head) else StackedLinear
+        setattr(together.get_submodule(parent), child, kind(layers))  # type: ignore[arg-type]
     return together
 
 

@@ -16,7 +16,8 @@ from torch import Tensor
 from vwta.io.errors import Interrupted
 from vwta.io.storage import read_metadata, read_tensors
 from vwta.nn import losses
-from vwta.nn.networks import Hypotheses, initialise
+from vwta.nn.heads import Hypotheses
+from vwta.nn.networks import initialise
 from vwta.nn.seldnet import build
 from vwta.paper.audio import dispersion as spread
 from vwta.paper.audio import evaluate as measuring

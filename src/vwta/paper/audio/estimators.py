@@ -8,10 +8,8 @@ from torch import nn
 
 from vwta.geometry.kernels import VonMisesFisher
 from vwta.geometry.spaces import Sphere
+from vwta.nn.heads import Atoms
 from vwta.nn.models import SWEPT, MixtureDensity, estimators_of
-from vwta.nn.networks import Components, Hypotheses
-
-Atoms = Hypotheses | Components
 
 
 def estimators(model: str) -> dict[str, nn.Module]:

@@ -151,7 +151,7 @@ def train(
         network = initialise(specification, seed)
         if settings.start == "spread" and isinstance(network, WTANetwork):
             inside = sets["y_train"].clamp(-LIMIT, LIMIT)
-            start_at(network, spread_out(inside, K, generator(seed, "start")))
+            start_at(network.heads, spread_out(inside, K, generator(seed, "start")))
         rows = _data(law, sets, settings, seed)
         schedule = Schedule(settings.epochs, settings.batch_size, settings.learning_rate)
         checkpoint = path.with_suffix(".checkpoint")
