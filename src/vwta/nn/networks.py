@@ -28,7 +28,7 @@ import torch
 from torch import Tensor, nn
 
 from vwta.nn.heads import Atoms, Head, HistogramHead, Link, MixtureHead, WTAHead
-from vwta.nn.segments import by_pieces
+from vwta.nn.segments import by_segments
 from vwta.seeds import stream
 
 
@@ -70,7 +70,7 @@ class Network(nn.Module):
         layers = self._layers()
         # On a GPU matrix products cost little, and waiting for the number of segments does not.
         if layers and x.is_cpu and x.shape[-1] == 1 and x.numel() and not x.requires_grad:
-            return self.heads.read(by_pieces(layers, x))
+            return self.heads.read(by_segments(layers, x))
         atoms: Atoms = self.heads(self.trunk(x))
         return atoms
 
