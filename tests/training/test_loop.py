@@ -287,7 +287,7 @@ def _sharing_of(heat: Callable[[Any, Tensor], Tensor]) -> Callable[..., Tensor]:
     return loss
 
 
-def test_spread_start_is_where_the_targets_are(data: Path, tmp_path: Path) -> None:
+def test_k_means_plus_plus_starts_at_targets(data: Path, tmp_path: Path) -> None:
     settings = replace(SETTINGS, start="spread", learning_rate=1e-9, epochs=1)
     outputs = train_seeds(data, tmp_path / "spread", [1], settings)
     weights, _ = read_tensors(outputs[1])

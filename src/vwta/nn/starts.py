@@ -1,8 +1,8 @@
-"""Where hypotheses start: spread over the data, so that few of them never win."""
+"""Initial hypotheses at targets that k-means++ picks, so that few hypotheses remain unused."""
 
 from __future__ import annotations
 
-__all__ = ["spread_out", "start_at"]
+__all__ = ["k_means_plus_plus", "start_at"]
 
 import torch
 from torch import Tensor
@@ -10,11 +10,14 @@ from torch import Tensor
 from vwta.nn.heads import WTAHead
 
 
-def spread_out(y: Tensor, K: int, generator: torch.Generator | None = None) -> Tensor:
-    r"""Picks K targets as k-means++ does, with shape `(K, d)`.
+def k_means_plus_plus(y: Tensor, K: int, generator: torch.Generator | None = None) -> Tensor:
+    r"""K targets picked as k-means++ picks its first centres, with shape `(K, d)`.
 
-    The first one is any; each next one is drawn with a probability proportional to
+    The first one is drawn uniformly; each next one with a probability proportional to
     :math:`\min_{l} \|y_i - z_l\|^2`, its squared distance to the nearest of those picked before.
+
+    References:
+        | k-means++: The Advantages of Careful Seeding (Arthur and Vassilvitskii, 2007)
 
     Arguments:
         y: targets, with shape `(n, d)`; at least K of them differ.
@@ -22,7 +25,7 @@ def spread_out(y: Tensor, K: int, generator: torch.Generator | None = None) -> T
         generator: source of randomness.
 
     Example:
-        >>> spread_out(torch.tensor([[0.0], [1.0]]), 2).sort(0).values
+        >>> k_means_plus_plus(torch.tensor([[0.0], [1.0]]), 2).sort(0).values
         tensor([[0.],
                 [1.]])
     """
@@ -31,7 +34,9 @@ def spread_out(y: Tensor, K: int, generator: torch.Generator | None = None) -> T
     squares = (y - picked[0]).square().sum(-1)
     for k in range(1, K):
         if not squares.any():
-            raise ValueError(f"only {k} of the {len(y)} targets differ, but K = {K}")
+            raise ValueError(
+                f"only {k} of the {len(y)} targets differ, but K = {K}: lower K or add targets"
+            )
         index = torch.multinomial(squares, 1, generator=generator).squeeze()
         picked.append(y[index])
         squares = torch.minimum(squares, (y - y[index]).square().sum(-1))
