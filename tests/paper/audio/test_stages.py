@@ -221,7 +221,7 @@ def test_interrupted_training_gives_the_same_bits(
         run(_plain(losses.sphere_wta), None),
     )
     assert torch.equal(resumed.curve, whole.curve)
-    kept = resumed.kept["loss"], whole.kept["loss"]
+    kept = resumed.selected["loss"], whole.selected["loss"]
     assert kept[0].epoch == kept[1].epoch
     assert all(torch.equal(value, kept[1].weights[k]) for k, value in kept[0].weights.items())
 
