@@ -8,7 +8,7 @@ from torch import nn
 
 from vwta.geometry.kernels import Gaussian
 from vwta.geometry.spaces import Box
-from vwta.nn.heads import Head, HistogramHead, Hypotheses, MixtureHead, Shares, WTAHead
+from vwta.nn.heads import Head, HistogramHead, Hypotheses, MixtureHead, SoftmaxHypotheses, WTAHead
 from vwta.nn.losses import wta
 from vwta.nn.models import Estimator
 from vwta.nn.networks import MLP, Network, WTANetwork
@@ -81,7 +81,7 @@ def test_heads_are_stacked(name: str) -> None:
 def test_scores_are_a_sigmoid_or_a_softmax() -> None:
     x = torch.rand(4, 8)
     assert type(WTAHead(8, 2, 5)(x)) is Hypotheses
-    assert type(WTAHead(8, 2, 5, scores="softmax")(x)) is Shares
+    assert type(WTAHead(8, 2, 5, scores="softmax")(x)) is SoftmaxHypotheses
     with pytest.raises(ValueError, match=r"'softmin'.*sigmoid, softmax"):
         WTAHead(8, 2, 5, scores="softmin")
 

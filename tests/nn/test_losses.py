@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.distributions import Categorical, Independent, MixtureSameFamily, Normal
 
-from vwta.nn.heads import Components, Hypotheses, Shares
+from vwta.nn.heads import Components, Hypotheses, SoftmaxHypotheses
 from vwta.nn.losses import (
     annealed,
     mixture,
@@ -52,7 +52,7 @@ def test_shares_have_the_cross_entropy_of_their_softmax() -> None:
     winner = torch.cdist(y[:, None], hypotheses.points)[:, 0].argmin(-1)
     expected = torch.nn.functional.cross_entropy(hypotheses.logits, winner)
     assert scoring(hypotheses, y, "softmax").item() == pytest.approx(expected.item())
-    chosen = Shares(*hypotheses).masses.gather(1, winner[:, None])
+    chosen = SoftmaxHypotheses(*hypotheses).masses.gather(1, winner[:, None])
     assert -chosen.log().mean().item() == pytest.approx(expected.item())
 
 
@@ -188,3 +188,11 @@ def test_temperature_falls_to_zero() -> None:
     last = math.floor(math.log(5e-4 / 0.5) / math.log(0.95))
     assert values[last] >= 5e-4
     assert set(values[last + 1 :]) == {0.0}
+
+
+def test_sharing_among_too_few_is_named() -> None:
+    with pytest.raises(ValueError, match="found K = 1"):
+        relaxed(torch.ones(3, 1), epsilon=0.1)
+    for n in (0, 4):
+        with pytest.raises(ValueError, match=rf"n = {n} .* 1 to K = 3"):
+            top(torch.ones(2, 3), n=n)

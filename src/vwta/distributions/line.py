@@ -156,7 +156,7 @@ def _atoms(law: KernelMixture | VoronoiMixture) -> tuple[Tensor, Tensor, Tensor]
 
 
 def _cut(law: VoronoiMixture) -> TruncatedKernels:
-    """Cells of a line, from left to right, then those that twins leave empty, of mass 0."""
+    """Cells on the line from left to right, then those of repeated atoms, which have mass 0."""
     assert isinstance(law.space, Box)
     z, h, masses = _atoms(law)
     low, high = law.space.bounds(z[..., None])

@@ -14,7 +14,7 @@ __all__ = [
     "HistogramHead",
     "Hypotheses",
     "MixtureHead",
-    "Shares",
+    "SoftmaxHypotheses",
     "WTAHead",
 ]
 
@@ -44,7 +44,7 @@ class Hypotheses(NamedTuple):
         return logsigmoid(self.logits).softmax(-1)
 
 
-class Shares(Hypotheses):
+class SoftmaxHypotheses(Hypotheses):
     r"""Hypotheses whose scores compete, :math:`\gamma = \mathrm{softmax}(\text{logits})`."""
 
     @property
@@ -80,7 +80,7 @@ class Components(NamedTuple):
 
 Atoms = Hypotheses | Components
 Link = Literal["sigmoid", "softmax"]
-LINKS: dict[Link, type[Hypotheses]] = {"sigmoid": Hypotheses, "softmax": Shares}
+LINKS: dict[Link, type[Hypotheses]] = {"sigmoid": Hypotheses, "softmax": SoftmaxHypotheses}
 
 
 class Head(nn.Linear, ABC):

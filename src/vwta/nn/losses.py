@@ -77,8 +77,10 @@ def relaxed(squares: Tensor, epsilon: float) -> Tensor:
 
     Arguments:
         squares: squared distances, with shape `(*, K)`, where K > 1.
-        epsilon: what the others have together.
+        epsilon: total share of the others.
     """
+    if squares.shape[-1] < 2:
+        raise ValueError("relaxed WTA shares targets among K > 1 hypotheses, found K = 1")
     others = epsilon / (squares.shape[-1] - 1)
     shares = torch.full_like(squares, others)
     return shares.scatter(-1, squares.argmin(-1, keepdim=True), 1 - epsilon)
@@ -91,6 +93,10 @@ def top(squares: Tensor, n: int) -> Tensor:
         squares: squared distances, with shape `(*, K)`.
         n: how many share, at most K.
     """
+    if not 1 <= n <= squares.shape[-1]:
+        raise ValueError(
+            f"n = {n} hypotheses share a target: expected 1 to K = {squares.shape[-1]}"
+        )
     nearest = squares.topk(n, dim=-1, largest=False).indices
     return torch.zeros_like(squares).scatter(-1, nearest, 1 / n)
 
@@ -134,8 +140,9 @@ def scoring(hypotheses: Hypotheses, y: Tensor, score_reduction: Reduction) -> Te
         hypotheses: points `(*, K, d)` and logits `(*, K)`.
         y: targets, with shape `(*, d)`.
         score_reduction: whether the cross-entropies are summed over k, as the paper prints it, or
-            averaged, as its published code does; `softmax` is for scores that are one
-            (:class:`vwta.nn.heads.Shares`): their loss is :math:`-\log \gamma_{k^\star}` alone.
+            averaged, as its published code does; `softmax` is for scores that sum to 1
+            (:class:`vwta.nn.heads.SoftmaxHypotheses`), whose loss is
+            :math:`-\log \gamma_{k^\star}` alone.
     """
     winner = _nearest(hypotheses.points, y)
     return _cross_entropy(hypotheses.logits, winner, score_reduction).mean()
@@ -150,7 +157,8 @@ def mixture(components: Components, y: Tensor, dimension: int | None = None) -> 
     Arguments:
         components: means `(*, K, d)`, logits and log-variances `(*, K)`.
         y: targets, with shape `(*, d)`.
-        dimension: d in the normaliser, if not that of the targets; this is no likelihood then.
+        dimension: d in the normaliser, if not that of the targets; the loss is then no longer a
+            negative log-likelihood.
     """
     log_variances = components.log_variances
     squares = _squares(components.points, y)

@@ -41,6 +41,8 @@ class MLP(nn.Sequential):
     """
 
     def __init__(self, inputs: int, widths: Sequence[int]) -> None:
+        if not widths:
+            raise ValueError("widths [] leave the trunk without a layer: give at least one width")
         layers: list[nn.Module] = []
         for before, after in pairwise([inputs, *widths]):
             layers += [nn.Linear(before, after), nn.ReLU(inplace=True)]
@@ -184,7 +186,7 @@ NETWORKS: dict[str, type[nn.Module]] = {
 
 
 def build(kind: str, **arguments: Any) -> nn.Module:
-    """Network of a kind, with the arguments of its class: what a file of weights says of itself."""
+    """Builds a network of a kind with the arguments of its class, as files of weights name them."""
     if kind not in NETWORKS:
         raise ValueError(f"unknown network {kind!r}: expected one of {', '.join(NETWORKS)}")
     return NETWORKS[kind](**arguments)
@@ -198,9 +200,9 @@ def initialise(
     They do not depend on the state of torch's own generator, and leave it as it is.
 
     Arguments:
-        specification: what `build` needs.
+        specification: arguments of `build`.
         seed: the seed.
-        build: makes a network of a specification.
+        build: builds a network, see :func:`build`.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream(seed, "weights"))
@@ -211,7 +213,7 @@ def restore(specification: Mapping[str, Any], weights: Mapping[str, Tensor]) -> 
     """Trained network of a specification, in float64, to be evaluated.
 
     Arguments:
-        specification: what :func:`build` needs.
+        specification: arguments of :func:`build`.
         weights: its weights, by name.
     """
     network = build(**specification)

@@ -53,7 +53,7 @@ class SELDnet(nn.Module):
     """Trunk: convolutions that leave time as it is, then a recurrent network along time.
 
     For each pool there is a convolution 3 x 3, padded by replication, a batch normalisation, a ReLU
-    and a maximum over as many bands. What is left is normalised over all frames and features, and
+    and a maximum over as many bands. The result is normalised over all frames and features, and
     read in both directions by gated recurrent units.
 
     Call `.to(memory_format=torch.channels_last)` on it, or on a network that contains it, for speed
@@ -230,9 +230,9 @@ NETWORKS: dict[str, type[nn.Module]] = {
 
 
 def build(kind: str, **arguments: Any) -> nn.Module:
-    """Network of a kind, with the arguments of its class: what a file of weights says of itself.
+    """Builds a network of a kind, as :func:`vwta.nn.networks.build` does.
 
-    Its weights lie in memory such that convolutions are fast on a CPU.
+    Its weights have the memory format in which convolutions are fast on a CPU.
     """
     if kind not in NETWORKS:
         raise ValueError(f"unknown network {kind!r}: expected one of {', '.join(NETWORKS)}")

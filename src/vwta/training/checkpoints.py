@@ -97,15 +97,15 @@ class Resumable(ABC):
 
     @abstractmethod
     def progress(self) -> str:
-        """What the log says after an epoch."""
+        """Summary of the last epoch for the log."""
 
     @abstractmethod
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """What else has to be saved: tensors by name, and any JSON by name."""
+        """Further state to save: tensors by name, and values that JSON can hold by name."""
 
     @abstractmethod
     def restore(self, tensors: Mapping[str, Tensor], place: Mapping[str, Any]) -> None:
-        """Takes up what :meth:`state` gave."""
+        """Restores the further state that :meth:`state` gave."""
 
     def run(self, save_when_done: bool = False) -> None:
         """Trains for the remaining epochs; raises :class:`Interrupted` if asked to stop.
@@ -259,7 +259,7 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | No
         else:
             if place.pop(DIGEST, None) == _digest(tensors, place):
                 return tensors, place
-            why = "its hash is another"
+            why = "its hash does not match"
         logger.warning("%s is damaged (%s): it is not used", file, why)
         file.unlink(missing_ok=True)
     return None
