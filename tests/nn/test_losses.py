@@ -196,3 +196,10 @@ def test_sharing_among_too_few_is_named() -> None:
     for n in (0, 4):
         with pytest.raises(ValueError, match=rf"n = {n} .* 1 to K = 3"):
             top(torch.ones(2, 3), n=n)
+
+
+def test_targets_of_another_dimension_are_named() -> None:
+    hypotheses, y = draw(6, 5, 2)
+    for loss in (partial(wta, beta=1.0, score_reduction="sum"), winner_distance):
+        with pytest.raises(ValueError, match=r"\(6, 5, 2\) and targets \(6, 1\) differ"):
+            loss(hypotheses, y[:, :1])

@@ -300,6 +300,11 @@ def _nearest(points: Tensor, y: Tensor) -> Tensor:
 
 def _squares(points: Tensor, y: Tensor) -> Tensor:
     """Squared distances `(*, K)`, axis by axis: sums over an axis of a few entries are slow."""
+    if points.shape[-1] != y.shape[-1]:
+        raise ValueError(
+            f"points {tuple(points.shape)} and targets {tuple(y.shape)} differ in their last axis, "
+            "the dimension d"
+        )
     axes = zip(points.unbind(-1), y.unsqueeze(-2).unbind(-1), strict=True)
     first, *others = ((a - b).square() for a, b in axes)
     return sum(others, first)
