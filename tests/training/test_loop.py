@@ -187,6 +187,16 @@ def test_diverging_training_is_an_error() -> None:
         run(loss=loss)
 
 
+def test_no_rows_and_no_epochs_are_named() -> None:
+    none = (DATA.train[0][:0], DATA.train[1][:0])
+    with pytest.raises(ValueError, match="training_rows is 0"):
+        run(data=FixedData(none, DATA.held_out))
+    with pytest.raises(ValueError, match="validation_rows is 0"):
+        run(data=FixedData(DATA.train, none))
+    with pytest.raises(ValueError, match="epochs is 0: expected at least 1"):
+        replace(SCHEDULE, epochs=0)
+
+
 def test_unavailable_device_is_named() -> None:
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")

@@ -157,8 +157,9 @@ class Resumable(ABC):
             self._save()
         if reason:
             where = f"epoch {self.epoch + 1}, batch {self.batch + 1}"
-            saved = f"saved in {self.checkpoint}" if self.checkpoint else "nothing was saved"
-            raise Interrupted(f"{reason} at {where}: {saved}; run again to go on")
+            saved = f"saved in {self.checkpoint}; run again to go on"
+            unsaved = "nothing was saved, as there is no checkpoint file"
+            raise Interrupted(f"{reason} at {where}: {saved if self.checkpoint else unsaved}")
 
     def _report(self) -> None:
         """Writes a line to the log, if the last one is some time ago."""

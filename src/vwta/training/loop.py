@@ -11,6 +11,7 @@ __all__ = [
     "Schedule",
     "Scheduled",
     "Selected",
+    "at_least_one",
     "fit",
     "objective_at",
     "pick_device",
@@ -78,10 +79,10 @@ class FixedData:
 
 @dataclass(frozen=True)
 class Schedule:
-    r"""How long and how fast.
+    r"""How long to train, and how fast.
 
-    Adam's rate is constant. With a `warm_up` of w epochs it rises, then falls: in epoch e, counted
-    from 1, it is :math:`\text{learning\_rate} \, \min(e^{-1/2}, e \, w^{-3/2})`.
+    Adam's learning rate is constant. With a `warm_up` of w epochs it rises, then falls: in epoch e,
+    counted from 1, it is :math:`\text{learning\_rate} \, \min(e^{-1/2}, e \, w^{-3/2})`.
 
     Arguments:
         epochs: number of passes over the data.
@@ -96,6 +97,11 @@ class Schedule:
     learning_rate: float
     warm_up: int = 0
     validation_rows: int = 1024
+
+    def __post_init__(self) -> None:
+        at_least_one(
+            epochs=self.epochs, batch_size=self.batch_size, validation_rows=self.validation_rows
+        )
 
     def rate(self, epoch: int) -> float:
         """Learning rate of an epoch, counted from 0."""
@@ -159,6 +165,18 @@ def fit(
         device: where to train.
         checkpoint: file for unfinished work: read if it exists, written once a minute and when the
             process is asked to stop (:class:`~vwta.io.errors.Interrupted` is then raised).
+
+    Example:
+        >>> from functools import partial
+        >>> from vwta.nn import losses
+        >>> from vwta.nn.networks import WTANetwork
+        >>> x, y = torch.rand(64, 1), torch.rand(64, 2)
+        >>> data = FixedData((x[:48], y[:48]), (x[48:], y[48:]))
+        >>> network = WTANetwork(inputs=1, outputs=2, hypotheses=4, widths=[8], bounded=True)
+        >>> loss = partial(losses.wta, beta=1.0, score_reduction="sum")
+        >>> done = fit(network, loss, {"loss": loss}, data, Schedule(2, 16, 1e-3), seed=0)
+        >>> network.load_state_dict(done.selected["loss"].weights)
+        <All keys matched successfully>
     """
     device = torch.device(device)
     network = network.to(device)
@@ -170,6 +188,13 @@ def fit(
 def objective_at(loss: Objective | Scheduled, epoch: int) -> Objective:
     """The loss of an epoch, counted from 0."""
     return loss.at(epoch) if isinstance(loss, Scheduled) else loss
+
+
+def at_least_one(**counts: int) -> None:
+    """Raises an error that names a count below 1."""
+    for name, count in counts.items():
+        if count < 1:
+            raise ValueError(f"{name} is {count}: expected at least 1")
 
 
 def write_fit(path: Path, done: Fit, metadata: Mapping[str, Any]) -> None:
@@ -225,6 +250,7 @@ class _Training(Resumable):
     def train_epoch(self) -> None:
         x, y = self.data.training(self.epoch)
         self.rows = len(x)
+        at_least_one(training_rows=self.rows)
         order = torch.randperm(self.rows, generator=generator(self.seed, "batches", self.epoch))
         x, y = x[order].to(self.device), y[order].to(self.device)
         objective, rate = objective_at(self.loss, self.epoch), self.schedule.rate(self.epoch)
@@ -238,6 +264,7 @@ class _Training(Resumable):
     @torch.no_grad()
     def validate(self) -> None:
         x, y = (rows.to(self.device) for rows in self.data.validation(self.epoch))
+        at_least_one(validation_rows=len(x))
         self.network.eval()
         totals = self.total.new_zeros(len(self.criteria))
         size = self.schedule.validation_rows

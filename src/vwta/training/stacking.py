@@ -24,7 +24,7 @@ from vwta.io.storage import below
 from vwta.nn.heads import Atoms, Head
 from vwta.seeds import generator
 from vwta.training.checkpoints import Resumable, copy_of
-from vwta.training.loop import Objective, Scheduled, objective_at
+from vwta.training.loop import Objective, Scheduled, at_least_one, objective_at
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """How long and how fast.
+    """How long to train, and how fast.
 
     Attributes:
         epochs: passes over the rows.
@@ -117,6 +117,9 @@ class Plan:
     rate: Literal["constant", "one_cycle"] = "constant"
     weight_decay: float = 0.0
     check_every: int = 1
+
+    def __post_init__(self) -> None:
+        at_least_one(epochs=self.epochs, batch_size=self.batch_size, check_every=self.check_every)
 
     def rate_at(self, step: int, steps: int) -> float:
         """Learning rate of a step out of all of them."""
