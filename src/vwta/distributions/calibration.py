@@ -11,15 +11,20 @@ __all__ = ["coverage", "crps", "dequantised", "pit", "pit_deviation", "step_of"]
 
 import math
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.distributions import Distribution
 
-from vwta.distributions.line import TruncatedKernels, cdf, log_mass_between, truncated_kernels
+from vwta.distributions.line import (
+    NODES,
+    WEIGHTS,
+    TruncatedKernels,
+    cdf,
+    log_mass_between,
+    truncated_kernels,
+)
 
 OFFSETS = (-7.0, -3.0, 0.0, 3.0, 7.0)  # in bandwidths: where intervals end
-NODES, WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))  # on [-1/2, 1/2]
 WORK = 2**17  # pairs of kernels, or of kernel and interval, in memory at once
 NOISE = 1e-9  # of the range: values closer than this are the same value
 

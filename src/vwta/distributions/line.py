@@ -27,7 +27,7 @@ from vwta.distributions.average import Average
 from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
 from vwta.geometry.spaces import Box
 
-NODES, WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))  # on [-1/2, 1/2]
+NODES, WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))  # Gauss, on [-1/2, 1/2]
 SMOOTH = 0.5  # a log-density that varies by less is integrated to the last digit by these nodes
 
 
