@@ -21,7 +21,7 @@ from vwta import (
     VonMisesFisher,
     VoronoiMixture,
 )
-from vwta.distributions.line import cdf, log_mass_between, pieces_of
+from vwta.distributions.line import cdf, log_mass_between, truncated_kernels
 
 DOUBLE = torch.float64
 INF = math.inf
@@ -291,7 +291,7 @@ def test_float32_is_computed_in_float64() -> None:
 
 def test_other_laws_are_refused() -> None:
     with pytest.raises(TypeError, match="DiracMixture"):
-        pieces_of(DiracMixture(torch.zeros(1, 1), torch.ones(1)))
+        truncated_kernels(DiracMixture(torch.zeros(1, 1), torch.ones(1)))
     up = torch.tensor([[0.0, 0.0, 1.0]])
     for law in (
         KernelMixture(torch.zeros(1, 2), torch.ones(1), Gaussian(1.0)),

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.distributions import Categorical, Independent, MixtureSameFamily, Normal
 
+from vwta.nn.heads import Components, Hypotheses, SoftmaxHypotheses
 from vwta.nn.losses import (
     annealed,
     mixture,
@@ -18,7 +19,7 @@ from vwta.nn.losses import (
     winner_distance,
     wta,
 )
-from vwta.nn.networks import Components, Hypotheses, Shares, bin_centres
+from vwta.nn.networks import bin_centres
 
 
 def draw(batch: int, K: int, d: int) -> tuple[Hypotheses, torch.Tensor]:
@@ -51,7 +52,7 @@ def test_shares_have_the_cross_entropy_of_their_softmax() -> None:
     winner = torch.cdist(y[:, None], hypotheses.points)[:, 0].argmin(-1)
     expected = torch.nn.functional.cross_entropy(hypotheses.logits, winner)
     assert scoring(hypotheses, y, "softmax").item() == pytest.approx(expected.item())
-    chosen = Shares(*hypotheses).masses.gather(1, winner[:, None])
+    chosen = SoftmaxHypotheses(*hypotheses).masses.gather(1, winner[:, None])
     assert -chosen.log().mean().item() == pytest.approx(expected.item())
 
 
@@ -187,3 +188,18 @@ def test_temperature_falls_to_zero() -> None:
     last = math.floor(math.log(5e-4 / 0.5) / math.log(0.95))
     assert values[last] >= 5e-4
     assert set(values[last + 1 :]) == {0.0}
+
+
+def test_sharing_among_too_few_is_named() -> None:
+    with pytest.raises(ValueError, match="found K = 1"):
+        relaxed(torch.ones(3, 1), epsilon=0.1)
+    for n in (0, 4):
+        with pytest.raises(ValueError, match=rf"n = {n} .* 1 to K = 3"):
+            top(torch.ones(2, 3), n=n)
+
+
+def test_targets_of_another_dimension_are_named() -> None:
+    hypotheses, y = draw(6, 5, 2)
+    for loss in (partial(wta, beta=1.0, score_reduction="sum"), winner_distance):
+        with pytest.raises(ValueError, match=r"\(6, 5, 2\) and targets \(6, 1\) differ"):
+            loss(hypotheses, y[:, :1])

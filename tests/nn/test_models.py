@@ -9,11 +9,11 @@ from torch import Tensor
 from vwta.distributions.mixtures import DiracMixture, KernelMixture, VoronoiMixture
 from vwta.geometry.kernels import Gaussian, Kernel, Uniform
 from vwta.geometry.spaces import Box, Space
+from vwta.nn.heads import Hypotheses
 from vwta.nn.losses import mixture
 from vwta.nn.models import Estimator, MixtureDensity
 from vwta.nn.networks import (
     HistogramNetwork,
-    Hypotheses,
     MixtureNetwork,
     WTANetwork,
     bin_centres,
@@ -222,3 +222,8 @@ def test_cells_without_kernel_are_refused(network: WTANetwork) -> None:
 def test_unknown_network_is_named() -> None:
     with pytest.raises(ValueError, match=r"'wtaa'.*wta"):
         build("wtaa")
+
+
+def test_a_trunk_has_layers() -> None:
+    with pytest.raises(ValueError, match="at least one width"):
+        build("wta", inputs=1, outputs=2, hypotheses=9, widths=[], bounded=False)

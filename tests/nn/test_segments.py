@@ -1,4 +1,4 @@
-"""Networks by their straight pieces, against the same layers one after the other."""
+"""Networks by their linear segments, against the same layers one after the other."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from vwta.nn import segments as pieces
+from vwta.nn import segments
 from vwta.nn.networks import HistogramNetwork, MixtureNetwork, WTANetwork
-from vwta.nn.segments import by_pieces
+from vwta.nn.segments import by_segments
 
 
 def layers(*widths: int, seed: int = 0) -> nn.Sequential:
@@ -44,12 +44,12 @@ CASES = {
     "two layers": (layers(64, 5), inputs(50)),
     "three layers": (layers(64, 64, 5), inputs(500)),
     "four layers": (layers(32, 32, 32, 5), inputs(500)),
-    "more pieces than rows": (layers(256, 256, 5), inputs(20)),
+    "more segments than rows": (layers(256, 256, 5), inputs(20)),
     "batch of batches": (layers(8, 8, 3), inputs(3, 7)),
     "one row": (layers(8, 8, 3), inputs(1)),
     "equal rows": (layers(8, 8, 3), torch.full((4, 1), 0.3).double()),
     "rows that come twice": (layers(64, 64, 3), inputs(50).repeat(2, 1)),
-    "one piece": (layers(8, 8, 3), inputs(9) + 1e6),
+    "one segment": (layers(8, 8, 3), inputs(9) + 1e6),
     "one unit": (layers(1, 3), inputs(9)),
     "one bend": (turning_at(0.5), inputs(50)),
     "a bend at the lowest row": (turning_at(0.5), torch.tensor([[0.5], [0.7], [0.9]]).double()),
@@ -67,7 +67,7 @@ def gradients(out: Tensor, chain: nn.Module) -> Sequence[Tensor]:
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients_are_those_of_the_layers(name: str) -> None:
     chain, x = CASES[name]
-    expected, found = chain(x), by_pieces(list(chain), x)
+    expected, found = chain(x), by_segments(list(chain), x)
     assert found.shape == expected.shape
     torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
     for ours, theirs in zip(gradients(found, chain), gradients(expected, chain), strict=True):
@@ -76,11 +76,11 @@ def test_values_and_gradients_are_those_of_the_layers(name: str) -> None:
 
 def test_few_rows_go_through_the_layers(monkeypatch: pytest.MonkeyPatch) -> None:
     chain, x, seen = layers(16, 16, 3), inputs(10_000), []
-    through = pieces._through
+    through = segments._through
     monkeypatch.setattr(
-        pieces, "_through", lambda *given: seen.append(given[2].numel()) or through(*given)
+        segments, "_through", lambda *given: seen.append(given[2].numel()) or through(*given)
     )
-    by_pieces(list(chain), x)
+    by_segments(list(chain), x)
     assert seen[0] == 2
     assert seen[-1] < 200
 
@@ -94,7 +94,9 @@ def test_rounding_is_that_of_the_layers(seed: int) -> None:
     chain, x = layers(256, 256, 48, seed=seed), inputs(1024).float()
     exact = [chain(x.double()), *gradients(chain(x.double()), chain)]
     chain.float()
-    ours, theirs = ([out, *gradients(out, chain)] for out in (by_pieces(list(chain), x), chain(x)))
+    ours, theirs = (
+        [out, *gradients(out, chain)] for out in (by_segments(list(chain), x), chain(x))
+    )
     for true, a, b in zip(exact, ours, theirs, strict=True):
         assert (a - true).abs().max() <= 4 * (b - true).abs().max()
 
@@ -109,7 +111,7 @@ NETWORKS = {
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_with_one_input(name: str) -> None:
     network, x = NETWORKS[name].double(), inputs(40)
-    plain = network(x.clone().requires_grad_())  # which pieces do not offer
+    plain = network(x.clone().requires_grad_())  # which segments do not offer
     for ours, theirs in zip(network(x), plain, strict=True):
         torch.testing.assert_close(ours, theirs)
     assert network(inputs(0)).points.shape == (0, *plain.points.shape[1:])

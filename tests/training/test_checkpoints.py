@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from vwta.training.checkpoints import read_checkpoint, write_checkpoint
+from vwta.training.checkpoints import Selection, read_checkpoint, write_checkpoint
 
 PLACES = ({"epoch": 1, "curve": [0.1, 1e300]}, {"epoch": 2, "curve": []})
 
@@ -81,7 +81,7 @@ def test_changed_value_is_noticed(path: Path, caplog: pytest.LogCaptureFixture) 
     changed["weight"][0, 0] += 1e-3
     save_file(changed, path, metadata)
     assert is_checkpoint(read_checkpoint(path), 0)
-    assert "its hash is another" in caplog.text
+    assert "its hash does not match" in caplog.text
 
 
 def test_both_damaged(path: Path) -> None:
@@ -110,3 +110,30 @@ def test_killed_between_the_two(path: Path) -> None:
     """The old file has its new name already, the new one is not there yet."""
     path.unlink()
     assert is_checkpoint(read_checkpoint(path), 0)
+
+
+def test_selection_of_one_network() -> None:
+    """Buffers without axes, such as counts of batches, are selected as well."""
+    best = Selection(
+        torch.tensor(torch.inf, dtype=torch.float64),
+        torch.tensor(0),
+        {"weight": torch.zeros(2, 3), "count": torch.tensor(0)},
+    )
+    for epoch, value in enumerate([3.0, 1.0, 2.0, 1.0]):
+        state = {"weight": torch.full((2, 3), float(epoch)), "count": torch.tensor(epoch)}
+        best.update(torch.tensor(value, dtype=torch.float64), epoch, state)
+    assert (best.lowest.item(), best.epoch.item()) == (1.0, 1)
+    assert torch.equal(best.weights["weight"], torch.ones(2, 3))
+    assert best.weights["count"].item() == 1
+
+
+def test_selection_of_each_of_some_networks() -> None:
+    values = torch.tensor([[3.0, 1.0, 2.0], [2.0, 5.0, torch.nan], [4.0, 0.5, 1.0]])
+    best = Selection(
+        torch.full((3,), torch.inf), torch.zeros(3, dtype=torch.long), {"weight": torch.zeros(3, 2)}
+    )
+    for epoch, row in enumerate(values):
+        best.update(row, epoch, {"weight": torch.full((3, 2), float(epoch))})
+    assert best.epoch.tolist() == [1, 2, 2]
+    assert best.lowest.tolist() == [2.0, 0.5, 1.0]
+    assert torch.equal(best.weights["weight"], torch.tensor([[1.0] * 2, [2.0] * 2, [2.0] * 2]))

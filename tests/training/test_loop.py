@@ -1,4 +1,4 @@
-"""The training loop: it learns, keeps the best, and gives the same bits after any interruption."""
+"""The training loop: it learns, selects the best, and gives the same bits if interrupted."""
 
 import signal
 from collections.abc import Callable
@@ -72,11 +72,11 @@ def run(
 
 
 def same(a: Fit, b: Fit) -> bool:
-    epochs = [{name: kept.epoch for name, kept in fit.kept.items()} for fit in (a, b)]
+    epochs = [{name: best.epoch for name, best in fit.selected.items()} for fit in (a, b)]
     weights = all(
-        torch.equal(value, b.kept[name].weights[weight])
-        for name, kept in a.kept.items()
-        for weight, value in kept.weights.items()
+        torch.equal(value, b.selected[name].weights[weight])
+        for name, best in a.selected.items()
+        for weight, value in best.weights.items()
     )
     return weights and torch.equal(a.curve, b.curve) and epochs[0] == epochs[1]
 
@@ -108,16 +108,16 @@ def test_agrees_with_a_plain_loop() -> None:
     assert run().curve[:, 1].tolist() == pytest.approx(losses, rel=1e-4)
 
 
-def test_kept_weights_are_those_of_the_lowest_criterion() -> None:
-    """Each criterion keeps its own: the second is lowest where the first is highest."""
+def test_selected_weights_are_those_of_the_lowest_criterion() -> None:
+    """Each criterion selects its own: the second is lowest where the first is highest."""
     criteria = {"distance": winner_distance, "opposite": lambda out, y: -winner_distance(out, y)}
     network = initialise(SPECIFICATION, 0)
     done = fit(network, LOSS, criteria, DATA, SCHEDULE, 0)
-    assert done.kept["distance"].epoch != done.kept["opposite"].epoch
+    assert done.selected["distance"].epoch != done.selected["opposite"].epoch
     x, y = DATA.held_out
     for column, (name, criterion) in enumerate(criteria.items(), 1):
-        assert done.kept[name].epoch == done.curve[:, column].argmin()
-        network.load_state_dict(done.kept[name].weights)
+        assert done.selected[name].epoch == done.curve[:, column].argmin()
+        network.load_state_dict(done.selected[name].weights)
         lowest = done.curve[:, column].min().item()
         assert criterion(network(x), y).item() == pytest.approx(lowest)
 
@@ -139,7 +139,9 @@ def test_interrupted_training_gives_the_same_bits(
 
     with pytest.raises(Interrupted, match=number.name):
         run(checkpoint=checkpoint, loss=loss)
-    assert same(run(checkpoint=checkpoint), run())
+    resumed = run(checkpoint=checkpoint)
+    assert same(resumed, run())
+    assert list(resumed.selected) == ["loss", "distance"]
 
 
 @pytest.mark.parametrize("damaged", [False, True])
@@ -183,6 +185,16 @@ def test_diverging_training_is_an_error() -> None:
 
     with pytest.raises(FloatingPointError, match=r"epoch 1: .*learning rate \(now 0.01\)"):
         run(loss=loss)
+
+
+def test_no_rows_and_no_epochs_are_named() -> None:
+    none = (DATA.train[0][:0], DATA.train[1][:0])
+    with pytest.raises(ValueError, match="training_rows is 0"):
+        run(data=FixedData(none, DATA.held_out))
+    with pytest.raises(ValueError, match="validation_rows is 0"):
+        run(data=FixedData(DATA.train, none))
+    with pytest.raises(ValueError, match="epochs is 0: expected at least 1"):
+        replace(SCHEDULE, epochs=0)
 
 
 def test_unavailable_device_is_named() -> None:
@@ -287,7 +299,7 @@ def _sharing_of(heat: Callable[[Any, Tensor], Tensor]) -> Callable[..., Tensor]:
     return loss
 
 
-def test_spread_start_is_where_the_targets_are(data: Path, tmp_path: Path) -> None:
+def test_k_means_plus_plus_starts_at_targets(data: Path, tmp_path: Path) -> None:
     settings = replace(SETTINGS, start="spread", learning_rate=1e-9, epochs=1)
     outputs = train_seeds(data, tmp_path / "spread", [1], settings)
     weights, _ = read_tensors(outputs[1])

@@ -186,3 +186,8 @@ def test_checks_can_be_rare() -> None:
 def test_divergence_is_explained() -> None:
     with pytest.raises(FloatingPointError, match="lower the learning rate"):
         run(plan=Plan(epochs=3, batch_size=32, learning_rate=1e30))
+
+
+def test_no_epochs_are_named() -> None:
+    with pytest.raises(ValueError, match="check_every is 0: expected at least 1"):
+        Plan(epochs=3, batch_size=32, learning_rate=1e-2, check_every=0)

@@ -282,7 +282,7 @@ def test_distances_declare_their_work(tree: Path) -> None:
             "src/vwta/nn/losses.py",
             "beta * cross_entropy",
             "beta * cross_entropy * 2",
-            TRAINED | UCI_TRAINED,
+            TRAINED | UCI_TRAINED | AUDIO_TRAINED,
         ),
         (
             "src/vwta/paper/metrics.py",
@@ -339,7 +339,7 @@ def test_distances_declare_their_work(tree: Path) -> None:
             "MaxNLocator(nbins=4",
             CURVES & DRAWN | AUDIO_CURVES,
         ),
-        ("src/vwta/nn/sphere_losses.py", "beta * _cross", "2 * beta * _cross", AUDIO_TRAINED),
+        ("src/vwta/nn/seldnet.py", "nn.MaxPool2d(", "nn.AvgPool2d(", AUDIO_TRAINED),
         ("config/config.yaml", "speech: 5", "speech: 6", AUDIO_TRAINED),
         ("config/smoke.yaml", "h: [0.1, 0.3, 1.0]", "h: [0.1, 0.3]", AUDIO_MEASURED),
         (

@@ -1,4 +1,4 @@
-"""Atoms and their masses: what all mixtures have in common."""
+"""Atoms and their masses, which all mixtures have in common."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class Atoms(Distribution):
 
 
 def broadcast_shapes(*shapes: Shape) -> Size:
-    """As torch's, which loads symbolic algebra when it is first called: half a second a process."""
+    """As torch's, whose first call imports symbolic algebra, which takes half a second."""
     return Size(np.broadcast_shapes(*map(tuple, shapes)))
 
 
@@ -177,4 +177,6 @@ def _check_masses(masses: Tensor) -> None:
     total = masses.sum(-1)
     off = (total - 1).abs() > 1e-5
     if off.any():
-        raise ValueError(f"masses must sum to 1 over K, found a sum of {total[off][0].item()}")
+        raise ValueError(
+            f"masses must sum to 1 over K, found a sum of {total[off][0].item()}; normalise them"
+        )

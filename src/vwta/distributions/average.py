@@ -38,7 +38,8 @@ class Average(Distribution):
         shapes = {(tuple(law.batch_shape), tuple(law.event_shape)) for law in self.laws}
         if len(shapes) > 1:
             raise ValueError(
-                f"laws of an Average need one batch and event shape, found {sorted(shapes)}"
+                f"laws of an Average need one batch and event shape, found {sorted(shapes)}: "
+                "expand them to the same"
             )
         first = self.laws[0]
         super().__init__(first.batch_shape, first.event_shape, validate_args=validate_args)
@@ -69,7 +70,7 @@ class Average(Distribution):
         return new
 
     def with_bandwidth(self, h: Tensor | float) -> Average:
-        """The average of the same laws, all at another bandwidth."""
+        """The average of the same laws, all at another bandwidth h."""
         return Average([_at_bandwidth(law, h) for law in self.laws], self._validate_args)
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -91,7 +92,7 @@ class Average(Distribution):
 
 
 class _Union(constraints.Constraint):
-    """What meets at least one of some constraints."""
+    """Values that meet at least one of some constraints."""
 
     def __init__(self, parts: Sequence[constraints.Constraint]) -> None:
         self.parts = parts
@@ -106,6 +107,8 @@ class _Union(constraints.Constraint):
 def _at_bandwidth(law: Distribution, h: Tensor | float) -> Distribution:
     change = getattr(law, "with_bandwidth", None)
     if change is None:
-        raise TypeError(f"{type(law).__name__} has no bandwidth that could be changed")
+        raise TypeError(
+            f"{type(law).__name__} has no bandwidth: average laws with a kernel to change theirs"
+        )
     changed: Distribution = change(h)
     return changed

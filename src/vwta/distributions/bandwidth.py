@@ -101,7 +101,7 @@ def tune(
     r"""Bandwidth with the lowest negative log-likelihood :math:`-\frac{1}{n} \sum_i \log p_h(y_i)`.
 
     The search goes over :math:`\log h`, on whose scale likelihoods vary evenly, or over h itself.
-    What does not depend on h, such as the cells, is computed once.
+    The cells and all else that does not depend on h are computed once.
 
     Arguments:
         law: distribution for each point, of batch shape `(n,)`; its own bandwidth does not matter.
@@ -109,7 +109,7 @@ def tune(
         low: lowest bandwidth.
         high: highest.
         tolerance: how closely :math:`\log h`, or h, is found.
-        scale: which of them.
+        scale: whether the search goes over :math:`\log h` (`log`) or h (`linear`).
 
     Example:
         >>> import torch

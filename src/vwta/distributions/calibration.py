@@ -1,7 +1,7 @@
 r"""Scores and calibration of laws on the real line: plain functions of a law and its targets.
 
-A law has a batch of n, one for each target, and targets are `(n, 1)` or `(n,)`; see
-:func:`vwta.distributions.line.pieces_of` for the laws there are. All is done in float64, without
+A law has batch shape `(n,)`, one for each target, and targets are `(n, 1)` or `(n,)`. The laws are
+those of :func:`vwta.distributions.line.truncated_kernels`. Everything is in float64, without
 gradients.
 """
 
@@ -11,16 +11,21 @@ __all__ = ["coverage", "crps", "dequantised", "pit", "pit_deviation", "step_of"]
 
 import math
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.distributions import Distribution
 
-from vwta.distributions.line import Pieces, cdf, log_mass_between, pieces_of
+from vwta.distributions.line import (
+    NODES,
+    WEIGHTS,
+    TruncatedKernels,
+    cdf,
+    log_mass_between,
+    truncated_kernels,
+)
 
 OFFSETS = (-7.0, -3.0, 0.0, 3.0, 7.0)  # in bandwidths: where intervals end
-NODES, WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))  # on [-1/2, 1/2]
-WORK = 2**17  # pairs looked at at once
+WORK = 2**17  # pairs of kernels, or of kernel and interval, in memory at once
 NOISE = 1e-9  # of the range: values closer than this are the same value
 
 
@@ -40,14 +45,14 @@ def crps(law: Distribution, y: Tensor) -> Tensor:
         >>> crps(law, torch.zeros(1))
         tensor([0.2337], dtype=torch.float64)
     """
-    y, pieces = _targets(law, y), pieces_of(law)
-    count = pieces.points.shape[-1]
-    rows = Pieces(*(x.reshape(-1, count) for x in pieces))
+    y, kernels = _targets(law, y), truncated_kernels(law)
+    count = kernels.points.shape[-1]
+    rows = TruncatedKernels(*(x.reshape(-1, count) for x in kernels))
     uncut = bool(rows.left.isinf().all() and rows.right.isinf().all())
     score, size = (_crps_uncut, count**2) if uncut else (_crps_cut, len(OFFSETS) * count**2)
     step, flat = max(1, WORK // size), y.flatten()
     parts = [slice(start, start + step) for start in range(0, len(flat), step)]
-    scores = [score(Pieces(*(x[part] for x in rows)), flat[part]) for part in parts]
+    scores = [score(TruncatedKernels(*(x[part] for x in rows)), flat[part]) for part in parts]
     return torch.cat([flat[:0], *scores]).view(y.shape)
 
 
@@ -72,7 +77,7 @@ def pit_deviation(values: Tensor) -> float:
         0.5
     """
     if not values.numel():
-        raise ValueError("there are no values: nothing deviates")
+        raise ValueError("there are no values: give at least one outcome of pit")
     ordered = values.flatten().sort().values
     rank = torch.arange(len(ordered) + 1, dtype=ordered.dtype) / len(ordered)
     return torch.maximum(rank[1:] - ordered, ordered - rank[:-1]).max().item()
@@ -99,7 +104,7 @@ def dequantised(law: Distribution, y: Tensor, step: float) -> Tensor:
 
     .. math:: \log \frac{F(y + s / 2) - F(y - s / 2)}{s}
 
-    It is bounded by :math:`-\log s` however narrow the law: the likelihood of a discrete target.
+    This is the likelihood of a discrete target, bounded by :math:`-\log s` however narrow the law.
 
     Arguments:
         law: law for each target, of batch shape `(n,)`.
@@ -117,8 +122,8 @@ def step_of(values: Tensor) -> float:
     """Step of a discrete target: the smallest gap between neighbouring distinct values.
 
     Arguments:
-        values: targets, of any shape; gaps below 1e-9 of their range are rounding, no gaps. Those
-            that were rounded to float32 on the way have larger ones.
+        values: targets, of any shape; gaps below 1e-9 of their range count as rounding. Give them
+            in float64: rounding to float32 leaves larger gaps.
 
     Example:
         >>> step_of(torch.tensor([3.0, 5.0, 5.5, 5.0]))
@@ -126,12 +131,14 @@ def step_of(values: Tensor) -> float:
     """
     if not values.numel() or values.isnan().any():
         missing = int(values.isnan().sum())
-        raise ValueError(f"{values.numel()} values, {missing} of them nan: there is no step")
+        raise ValueError(
+            f"{values.numel()} values, {missing} of them nan: leave out nan, and give two or more"
+        )
     ordered = values.detach().double().flatten().sort().values
     gaps = ordered.diff()
     gaps = gaps[gaps > NOISE * (ordered[-1] - ordered[0])]
     if not len(gaps):
-        raise ValueError(f"{len(ordered)} values, all of them the same: there is no step")
+        raise ValueError(f"{len(ordered)} values, all the same: a step needs two that differ")
     return gaps.min().item()
 
 
@@ -145,9 +152,9 @@ def _targets(law: Distribution, y: Tensor) -> Tensor:
     return y.detach().to(torch.float64).reshape(shape)
 
 
-def _crps_uncut(pieces: Pieces, y: Tensor) -> Tensor:
+def _crps_uncut(kernels: TruncatedKernels, y: Tensor) -> Tensor:
     r""":math:`E|Y - y| - \frac{1}{2} E|Y - Y'|` of Gaussian mixtures, `(n,)`."""
-    z, h, masses = pieces.points, pieces.h, pieces.masses
+    z, h, masses = kernels.points, kernels.h, kernels.masses
     to_target = (masses * _mean_distance(y[:, None] - z, h)).sum(-1)
     scale = torch.hypot(h[:, :, None], h[:, None])
     pairs = _mean_distance(z[:, :, None] - z[:, None], scale)
@@ -160,28 +167,28 @@ def _mean_distance(mean: Tensor, scale: Tensor) -> Tensor:
     return mean * torch.erf(x) + scale * math.sqrt(2 / math.pi) * torch.exp(-(x**2))
 
 
-def _crps_cut(pieces: Pieces, y: Tensor) -> Tensor:
-    """The score by quadrature, `(n,)`; in each interval only pieces that reach into it vary."""
+def _crps_cut(kernels: TruncatedKernels, y: Tensor) -> Tensor:
+    """The score by quadrature, `(n,)`; in each interval only kernels that reach into it vary."""
     endless = y.isinf()
     if endless.any():
-        return _crps_cut(pieces, y.masked_fill(endless, 0.0)).masked_fill(endless, math.inf)
-    ends = _ends(pieces)
+        return _crps_cut(kernels, y.masked_fill(endless, 0.0)).masked_fill(endless, math.inf)
+    ends = _ends(kernels)
     first, last = ends[..., 0], ends[..., -1]
     ends = torch.cat([ends.flatten(1), y[:, None]], 1).sort(1).values
     width, middle = ends.diff(), (ends[:, 1:] + ends[:, :-1]) / 2
     passed = middle[:, :, None] >= last[:, None]
-    below = torch.einsum("nbp,np->nb", passed.to(y), pieces.masses)
+    below = torch.einsum("nbp,np->nb", passed.to(y), kernels.masses)
     values = (below - (middle >= y[:, None]).to(y))[..., None].repeat(1, 1, len(NODES))
     varies = ~passed & (middle[:, :, None] > first[:, None]) & (width > 0)[:, :, None]
-    row, interval, piece = torch.nonzero(varies, as_tuple=True)
+    row, interval, kernel = torch.nonzero(varies, as_tuple=True)
     nodes = y.new_tensor(NODES) * width[row, interval, None] + middle[row, interval, None]
-    part = Pieces(*(x[row, piece, None] for x in pieces)).mass_below(nodes)
+    part = TruncatedKernels(*(x[row, kernel, None] for x in kernels)).mass_below(nodes)
     values.view(-1, len(NODES)).index_add_(0, row * width.shape[1] + interval, part)
     return ((values**2 @ y.new_tensor(WEIGHTS)) * width).sum(1)
 
 
-def _ends(pieces: Pieces) -> Tensor:
-    """Places between which each piece is smooth, in order, `(n, P, offsets)`."""
-    z, left, right = (x[..., None] for x in (pieces.points, pieces.left, pieces.right))
-    h = pieces.h.clamp_max(torch.finfo(z.dtype).max / 10)[..., None]
+def _ends(kernels: TruncatedKernels) -> Tensor:
+    """Places between which each kernel is smooth, in order, `(n, P, offsets)`."""
+    z, left, right = (x[..., None] for x in (kernels.points, kernels.left, kernels.right))
+    h = kernels.h.clamp_max(torch.finfo(z.dtype).max / 10)[..., None]
     return z + torch.minimum(torch.maximum(z.new_tensor(OFFSETS) * h, -left), right)

@@ -1,18 +1,18 @@
 r"""Laws on the real line: masses of intervals, in log space and without cancellation.
 
-All laws here are sums of *pieces*, each a kernel around an atom, cut at a distance to the left and
-one to the right:
+All laws here are sums of *truncated kernels*: each is a kernel around an atom, cut at a distance to
+the left and one to the right:
 
 .. math:: p(y) = \sum_i \gamma_i \frac{K_h(z_i, y)}{V_i} 1[-l_i \leq y - z_i \leq r_i],
     \qquad V_i = \int_{-l_i}^{r_i} K_h(0, t) dt
 
 Uncut kernels reach to infinity, cells of a Voronoi mixture end midway to the next atom or at the
-side of the box, and an average of laws has the pieces of all of them.
+side of the box, and an average of laws has the truncated kernels of all of them.
 """
 
 from __future__ import annotations
 
-__all__ = ["Pieces", "cdf", "log_mass_between", "pieces_of"]
+__all__ = ["TruncatedKernels", "cdf", "log_mass_between", "truncated_kernels"]
 
 import math
 from typing import NamedTuple
@@ -27,19 +27,19 @@ from vwta.distributions.average import Average
 from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
 from vwta.geometry.spaces import Box
 
-NODES, WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))  # on [-1/2, 1/2]
+NODES, WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))  # Gauss, on [-1/2, 1/2]
 SMOOTH = 0.5  # a log-density that varies by less is integrated to the last digit by these nodes
 
 
-class Pieces(NamedTuple):
-    """Kernels around atoms of the line, each cut on both sides; all in float64, `(*, P)`.
+class TruncatedKernels(NamedTuple):
+    """P kernels around atoms of the line, each cut on both sides; all in float64, `(*, P)`.
 
     Arguments:
         points: atoms.
         h: bandwidths; infinite for uniform kernels.
-        left: how far each piece reaches to the left of its atom, at least 0; may be infinite.
+        left: how far each kernel reaches to the left of its atom, at least 0; may be infinite.
         right: likewise to the right.
-        masses: with sum 1 over the pieces.
+        masses: their masses, with sum 1 over P.
     """
 
     points: Tensor
@@ -49,7 +49,7 @@ class Pieces(NamedTuple):
     masses: Tensor
 
     def log_mass_between(self, low: Tensor, high: Tensor) -> Tensor:
-        """Log of the mass of each piece between numbers that broadcast against `(*, P)`."""
+        """Log of the mass of each kernel between numbers that broadcast against `(*, P)`."""
         lower = torch.maximum(low - self.points, -self.left)
         upper = torch.minimum(high - self.points, self.right)
         whole = (lower > -self.left) & (upper < self.right)
@@ -61,7 +61,7 @@ class Pieces(NamedTuple):
         return safe_log(self.masses) + (inside - total)
 
     def mass_below(self, y: Tensor) -> Tensor:
-        """Mass of each piece below numbers that broadcast against `(*, P)`."""
+        """Mass of each kernel below numbers that broadcast against `(*, P)`."""
         apart = torch.minimum(torch.maximum(y - self.points, -self.left), self.right)
         left, right = self._measure(self.left), self._measure(self.right)
         return (self._measure(apart) + left) * (self.masses / (left + right))
@@ -73,8 +73,8 @@ class Pieces(NamedTuple):
         return torch.where(flat, reach, mass) if flat.any() else mass
 
 
-def pieces_of(law: Distribution) -> Pieces:
-    """Pieces of a law on the line, `(*, P)`; no gradients flow through them.
+def truncated_kernels(law: Distribution) -> TruncatedKernels:
+    """The truncated kernels whose sum is a law on the line, `(*, P)`; they have no gradients.
 
     Masses are brought to a sum of 1 in float64: in float32 they have it within rounding only.
 
@@ -83,17 +83,20 @@ def pieces_of(law: Distribution) -> Pieces:
             event shape `(1,)`.
     """
     if tuple(law.event_shape) != (1,):
-        raise ValueError(f"law has event shape {tuple(law.event_shape)}, expected (1,): the line")
+        raise ValueError(
+            f"law has event shape {tuple(law.event_shape)}, expected (1,): only laws on the line "
+            "have a distribution function"
+        )
     if isinstance(law, Average):
-        parts = zip(*(pieces_of(each) for each in law.laws), strict=True)
-        together = Pieces(*(torch.cat(part, -1) for part in parts))
+        parts = zip(*(truncated_kernels(each) for each in law.laws), strict=True)
+        together = TruncatedKernels(*(torch.cat(part, -1) for part in parts))
         return together._replace(masses=together.masses / len(law.laws))
     if isinstance(law, VoronoiMixture):
         return _cut(law)
     if isinstance(law, KernelMixture):
         z, h, masses = _atoms(law)
         endless = torch.full_like(z, math.inf)
-        return Pieces(z, h, endless, endless, masses)
+        return TruncatedKernels(z, h, endless, endless, masses)
     raise TypeError(
         f"{type(law).__name__}: expected a KernelMixture, a VoronoiMixture or an Average of such"
     )
@@ -106,7 +109,7 @@ def log_mass_between(law: Distribution, low: Tensor | float, high: Tensor | floa
     `low >= high` it is -inf.
 
     Arguments:
-        law: law on the line, see :func:`pieces_of`.
+        law: law on the line, see :func:`truncated_kernels`.
         low: lower ends, `(*)`, which broadcast against the batch shape; may be infinite. They have
             no event axis, unlike the argument of `log_prob`.
         high: upper ends, likewise.
@@ -117,13 +120,13 @@ def log_mass_between(law: Distribution, low: Tensor | float, high: Tensor | floa
         >>> log_mass_between(law, 4.0, 5.0)  # 40 standard deviations away
         tensor(-804.6084, dtype=torch.float64)
     """
-    pieces = pieces_of(law)
-    like = pieces.points
+    kernels = truncated_kernels(law)
+    like = kernels.points
     low, high = (
         torch.as_tensor(x, dtype=like.dtype, device=like.device).detach() for x in (low, high)
     )
-    each = (Pieces(*x) for x in zip(*(x.unbind(-1) for x in pieces), strict=True))
-    terms = [piece.log_mass_between(low, high) for piece in each]  # one by one: little memory
+    each = (TruncatedKernels(*x) for x in zip(*(x.unbind(-1) for x in kernels), strict=True))
+    terms = [kernel.log_mass_between(low, high) for kernel in each]  # one by one: little memory
     return torch.logsumexp(torch.stack(terms), 0).clamp_max(0)
 
 
@@ -131,7 +134,7 @@ def cdf(law: Distribution, y: Tensor | float) -> Tensor:
     r"""Distribution function :math:`F(y) = \int_{-\infty}^y p(t) dt`, in float64.
 
     Arguments:
-        law: law on the line, see :func:`pieces_of`.
+        law: law on the line, see :func:`truncated_kernels`.
         y: numbers, `(*)`, which broadcast against the batch shape, without an event axis.
 
     Example:
@@ -152,8 +155,8 @@ def _atoms(law: KernelMixture | VoronoiMixture) -> tuple[Tensor, Tensor, Tensor]
     return z, h, masses / masses.sum(-1, keepdim=True)
 
 
-def _cut(law: VoronoiMixture) -> Pieces:
-    """Cells of a line, from left to right, then those that twins leave empty, of mass 0."""
+def _cut(law: VoronoiMixture) -> TruncatedKernels:
+    """Cells on the line from left to right, then those of repeated atoms, which have mass 0."""
     assert isinstance(law.space, Box)
     z, h, masses = _atoms(law)
     low, high = law.space.bounds(z[..., None])
@@ -168,7 +171,7 @@ def _cut(law: VoronoiMixture) -> Pieces:
     left[..., 1:] = halfway
     right[..., :-1] = torch.where(used[..., 1:], halfway, right[..., :-1])
     left, right = (torch.where(used, reach, 1.0) for reach in (left, right))
-    return Pieces(z, h, left, right, masses)
+    return TruncatedKernels(z, h, left, right, masses)
 
 
 def _log_gaussian(lower: Tensor, upper: Tensor, width: Tensor) -> Tensor:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["SWEPT", "Estimator", "MixtureDensity", "estimators_of"]
+__all__ = ["SWEPT", "Estimator", "MixtureDensity", "estimators_of", "select"]
+
+from collections.abc import Callable
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -10,9 +13,12 @@ from torch import Tensor, nn
 from vwta.distributions.mixtures import DiracMixture, KernelMixture, VoronoiMixture
 from vwta.geometry.kernels import Gaussian, Kernel, Uniform
 from vwta.geometry.spaces import Space
+from vwta.nn.heads import Components, Hypotheses
 
 SWEPT = ("v_wta", "k_wta", "unweighted_k_wta", "tk_hist")
 """Methods that have a bandwidth, to be set with `model(x).with_bandwidth(h)`."""
+
+Atoms = TypeVar("Atoms", bound=Hypotheses | Components)
 
 
 class Estimator(nn.Module):
@@ -72,10 +78,12 @@ class Estimator(nn.Module):
 
 
 class MixtureDensity(nn.Module):
-    """A mixture density network: its own Gaussian around each atom, uncut.
+    """A mixture density network: each atom has a kernel of its own bandwidth, uncut.
 
     Arguments:
         network: maps inputs to something with `points` `(*, K, d)`, `masses` and `scales` `(*, K)`.
+        kernel: makes a kernel of bandwidths `(*, K)`; on the sphere
+            :class:`~vwta.geometry.kernels.VonMisesFisher`.
 
     Example:
         >>> from vwta.nn.networks import MixtureNetwork
@@ -84,13 +92,37 @@ class MixtureDensity(nn.Module):
         torch.Size([3, 5, 2])
     """
 
-    def __init__(self, network: nn.Module) -> None:
+    def __init__(self, network: nn.Module, kernel: Callable[[Tensor], Kernel] = Gaussian) -> None:
         super().__init__()
         self.network = network
+        self.kernel = kernel
 
     def forward(self, x: Tensor) -> KernelMixture:
         atoms = self.network(x)
-        return KernelMixture(atoms.points, atoms.masses, Gaussian(atoms.scales))
+        return KernelMixture(atoms.points, atoms.masses, self.kernel(atoms.scales))
+
+
+def select(atoms: Atoms, rows: Tensor) -> Atoms:
+    """Atoms of some rows of a batch, such as some frames of a spectrogram.
+
+    Most of the cost of a density is in its cells, so that it pays to leave out rows that are not
+    needed. The rest becomes a density without its network:
+    `Estimator(nn.Identity(), kernel, space)(atoms)`.
+
+    Arguments:
+        atoms: output of a network, with batch shape `(*)`.
+        rows: which rows to select, bool with shape `(*)`, n of them; or their indices `(n,)` along
+            the first axis.
+
+    Returns:
+        Atoms of the same type with batch shape `(n,)`, in the order of the batch.
+
+    Example:
+        >>> atoms = Hypotheses(torch.rand(2, 10, 9, 3), torch.rand(2, 10, 9))
+        >>> select(atoms, torch.arange(10).expand(2, 10) < 3).points.shape
+        torch.Size([6, 9, 3])
+    """
+    return type(atoms)(*(part[rows] for part in atoms))
 
 
 def estimators_of(

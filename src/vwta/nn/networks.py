@@ -1,7 +1,7 @@
-r"""Networks that map an input to atoms: points and what weighs them.
+r"""Networks that map an input to atoms: points and their scores, or components of a mixture.
 
-They are all that training sees. What a trained network means as a probability law is the subject of
-:mod:`vwta.nn.models`: a change there does not call for training anew.
+They are all that training sees. :mod:`vwta.nn.models` says what a trained network means as a
+probability law: a change there does not call for training anew.
 """
 
 from __future__ import annotations
@@ -9,11 +9,9 @@ from __future__ import annotations
 __all__ = [
     "MLP",
     "NETWORKS",
-    "Components",
     "HistogramNetwork",
-    "Hypotheses",
     "MixtureNetwork",
-    "Shares",
+    "Network",
     "WTANetwork",
     "bin_centres",
     "build",
@@ -24,68 +22,14 @@ __all__ = [
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import logsigmoid
 
-from vwta.nn.segments import by_pieces
+from vwta.nn.heads import Atoms, Head, HistogramHead, Link, MixtureHead, WTAHead
+from vwta.nn.segments import by_segments
 from vwta.seeds import stream
-
-
-class Hypotheses(NamedTuple):
-    """Hypotheses and the logits of their scores.
-
-    Attributes:
-        points: hypotheses, with shape `(*, K, d)`.
-        logits: logits of the scores, with shape `(*, K)`.
-    """
-
-    points: Tensor
-    logits: Tensor
-
-    @property
-    def masses(self) -> Tensor:
-        r"""Scores normalised by their sum, :math:`\gamma_k / \sum_l \gamma_l`, shape `(*, K)`."""
-        return logsigmoid(self.logits).softmax(-1)
-
-
-class Shares(Hypotheses):
-    r"""Hypotheses whose scores compete, :math:`\gamma = \mathrm{softmax}(\text{logits})`."""
-
-    @property
-    def masses(self) -> Tensor:
-        """The scores, with shape `(*, K)`."""
-        return self.logits.softmax(-1)
-
-
-class Components(NamedTuple):
-    """Components of a mixture of isotropic Gaussians.
-
-    Attributes:
-        points: means, with shape `(*, K, d)`.
-        logits: logits of the weights, up to a constant, with shape `(*, K)`.
-        log_variances: log-variance along each axis, with shape `(*, K)`.
-    """
-
-    points: Tensor
-    logits: Tensor
-    log_variances: Tensor
-
-    @property
-    def masses(self) -> Tensor:
-        r"""Weights :math:`\pi = \mathrm{softmax}(\text{logits})`, with shape `(*, K)`."""
-        return self.logits.softmax(-1)
-
-    @property
-    def scales(self) -> Tensor:
-        """Standard deviation along each axis, with shape `(*, K)`."""
-        return (self.log_variances / 2).exp()
-
-
-Link = Literal["sigmoid", "softmax"]
-ATOMS: dict[Link, type[Hypotheses]] = {"sigmoid": Hypotheses, "softmax": Shares}
 
 
 class MLP(nn.Sequential):
@@ -97,16 +41,54 @@ class MLP(nn.Sequential):
     """
 
     def __init__(self, inputs: int, widths: Sequence[int]) -> None:
+        if not widths:
+            raise ValueError("widths [] leave the trunk without a layer: give at least one width")
         layers: list[nn.Module] = []
         for before, after in pairwise([inputs, *widths]):
             layers += [nn.Linear(before, after), nn.ReLU(inplace=True)]
         super().__init__(*layers)
 
 
-class WTANetwork(nn.Module):
+class Network(nn.Module):
+    """Heads on a trunk: maps inputs to atoms.
+
+    Arguments:
+        trunk: any module that maps inputs to features, with shape `(*, f)`.
+        heads: how features become atoms.
+
+    Example:
+        >>> trunk = nn.Sequential(nn.Conv1d(3, 8, 5), nn.GELU(), nn.Flatten())
+        >>> network = Network(trunk, WTAHead(features=32, outputs=2, hypotheses=9))
+        >>> network(torch.rand(5, 3, 8)).points.shape
+        torch.Size([5, 9, 2])
+    """
+
+    def __init__(self, trunk: nn.Module, heads: Head) -> None:
+        super().__init__()
+        self.trunk = trunk
+        self.heads = heads
+
+    def forward(self, x: Tensor) -> Atoms:
+        layers = self._layers()
+        # On a GPU matrix products cost little, and waiting for the number of segments does not.
+        if layers and x.is_cpu and x.shape[-1] == 1 and x.numel() and not x.requires_grad:
+            return self.heads.read(by_segments(layers, x))
+        atoms: Atoms = self.heads(self.trunk(x))
+        return atoms
+
+    def _layers(self) -> list[Callable[[Tensor], Tensor]]:
+        """The layers if they are linear ones and ReLUs, one after the other; otherwise none."""
+        if not isinstance(self.trunk, nn.Sequential) or not isinstance(self.heads, Head):
+            return []
+        if not all(isinstance(layer, (nn.Linear, nn.ReLU)) for layer in self.trunk):
+            return []
+        return [*self.trunk, self.heads.linear]
+
+
+class WTANetwork(Network):
     r"""K hypotheses and their scores, :math:`x \mapsto (z_k, s_k)_k`, from one trunk.
 
-    One matrix holds all heads. Scores are :math:`\gamma_k = \mathrm{sigmoid}(s_k)`, or a softmax.
+    See :class:`~vwta.nn.heads.WTAHead`.
 
     Arguments:
         inputs: number of inputs.
@@ -123,6 +105,8 @@ class WTANetwork(nn.Module):
         (torch.Size([5, 9, 2]), torch.Size([5, 9]))
     """
 
+    heads: WTAHead
+
     def __init__(
         self,
         inputs: int,
@@ -132,20 +116,11 @@ class WTANetwork(nn.Module):
         bounded: bool,
         scores: Link = "sigmoid",
     ) -> None:
-        super().__init__()
-        self.atoms = ATOMS[scores]
-        self.sizes = [hypotheses * outputs, hypotheses]
-        self.outputs = outputs
-        self.bounded = bounded
-        self.trunk = MLP(inputs, widths)
-        self.heads = nn.Linear(widths[-1], sum(self.sizes))
-
-    def forward(self, x: Tensor) -> Hypotheses:
-        points, logits = torch.split(_outputs(self.trunk, self.heads, x), self.sizes, -1)
-        return self.atoms(_points(points, self.outputs, self.bounded), logits)
+        trunk = MLP(inputs, widths)
+        super().__init__(trunk, WTAHead(widths[-1], outputs, hypotheses, bounded, scores))
 
 
-class HistogramNetwork(nn.Module):
+class HistogramNetwork(Network):
     r"""Scores of the bins of a fixed grid, :math:`x \mapsto (s_k)_k`.
 
     Its hypotheses are the bins' centres, whatever the input, so that Voronoi cells are the bins.
@@ -175,22 +150,14 @@ class HistogramNetwork(nn.Module):
         high: Sequence[float],
         scores: Link = "sigmoid",
     ) -> None:
-        super().__init__()
-        self.atoms = ATOMS[scores]
-        # No buffer: it would be rounded with the weights, and the grid alone says what it is.
-        self.centres = bin_centres(grid, low, high)
-        self.trunk = MLP(inputs, widths)
-        self.heads = nn.Linear(widths[-1], len(self.centres))
-
-    def forward(self, x: Tensor) -> Hypotheses:
-        logits = _outputs(self.trunk, self.heads, x)
-        return self.atoms(self.centres.to(logits).expand(*logits.shape, -1), logits)
+        centres = bin_centres(grid, low, high)
+        super().__init__(MLP(inputs, widths), HistogramHead(widths[-1], centres, scores))
 
 
-class MixtureNetwork(nn.Module):
+class MixtureNetwork(Network):
     r"""Mixture of K isotropic Gaussians, :math:`x \mapsto (\mu_k, \pi_k, \sigma_k^2)_k`.
 
-    One matrix holds all heads. Weights are a softmax, variances the exponential of what it gives.
+    See :class:`~vwta.nn.heads.MixtureHead`.
 
     Arguments:
         inputs: number of inputs.
@@ -208,16 +175,7 @@ class MixtureNetwork(nn.Module):
     def __init__(
         self, inputs: int, outputs: int, components: int, widths: Sequence[int], bounded: bool
     ) -> None:
-        super().__init__()
-        self.sizes = [components * outputs, components, components]
-        self.outputs = outputs
-        self.bounded = bounded
-        self.trunk = MLP(inputs, widths)
-        self.heads = nn.Linear(widths[-1], sum(self.sizes))
-
-    def forward(self, x: Tensor) -> Components:
-        points, *rest = torch.split(_outputs(self.trunk, self.heads, x), self.sizes, -1)
-        return Components(_points(points, self.outputs, self.bounded), *rest)
+        super().__init__(MLP(inputs, widths), MixtureHead(widths[-1], outputs, components, bounded))
 
 
 NETWORKS: dict[str, type[nn.Module]] = {
@@ -228,7 +186,7 @@ NETWORKS: dict[str, type[nn.Module]] = {
 
 
 def build(kind: str, **arguments: Any) -> nn.Module:
-    """Network of a kind, with the arguments of its class: what a file of weights says of itself."""
+    """Builds a network of a kind with the arguments of its class, as files of weights name them."""
     if kind not in NETWORKS:
         raise ValueError(f"unknown network {kind!r}: expected one of {', '.join(NETWORKS)}")
     return NETWORKS[kind](**arguments)
@@ -242,9 +200,9 @@ def initialise(
     They do not depend on the state of torch's own generator, and leave it as it is.
 
     Arguments:
-        specification: what `build` needs.
+        specification: arguments of `build`.
         seed: the seed.
-        build: makes a network of a specification.
+        build: builds a network, see :func:`build`.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream(seed, "weights"))
@@ -255,7 +213,7 @@ def restore(specification: Mapping[str, Any], weights: Mapping[str, Tensor]) -> 
     """Trained network of a specification, in float64, to be evaluated.
 
     Arguments:
-        specification: what :func:`build` needs.
+        specification: arguments of :func:`build`.
         weights: its weights, by name.
     """
     network = build(**specification)
@@ -282,20 +240,3 @@ def bin_centres(grid: Sequence[int], low: Sequence[float], high: Sequence[float]
     ]
     points = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1)
     return points.reshape(math.prod(grid), len(axes))
-
-
-def _outputs(trunk: MLP, heads: nn.Linear, x: Tensor) -> Tensor:
-    """What the heads give, with shape `(*, q)`."""
-    layers = [*trunk, heads]
-    straight = all(isinstance(layer, (nn.Linear, nn.ReLU)) for layer in layers)
-    # On a GPU matrix products cost little, and waiting for the number of pieces does not.
-    if straight and x.is_cpu and x.shape[-1] == 1 and x.numel() and not x.requires_grad:
-        return by_pieces(layers, x)
-    out: Tensor = heads(trunk(x))
-    return out
-
-
-def _points(flat: Tensor, outputs: int, bounded: bool) -> Tensor:
-    """Points `(*, K, d)` of a head's outputs `(*, K d)`."""
-    points = torch.tanh(flat) if bounded else flat
-    return points.view(*points.shape[:-1], points.shape[-1] // outputs, outputs)

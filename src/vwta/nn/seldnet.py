@@ -1,7 +1,7 @@
-r"""Networks that hear where sounds come from: SELDnet with heads for the unit sphere.
+r"""Networks that find where sounds come from: SELDnet with heads for the unit sphere.
 
-A spectrogram `(B, C, T, F)` goes in, and atoms come out for each of its T frames: as in
-:mod:`vwta.nn.networks`, these are points and what weighs them, only that points are unit vectors.
+They map a spectrogram `(B, C, T, F)` to atoms for each of its T frames, as those of
+:mod:`vwta.nn.networks` do for each row; here all points are unit vectors.
 
 References:
     | Sound Event Localization and Detection of Overlapping Sources Using Convolutional Recurrent
@@ -13,9 +13,10 @@ from __future__ import annotations
 
 __all__ = [
     "NETWORKS",
-    "DirectionComponents",
+    "DirectionHead",
     "DirectionHistogram",
     "DirectionMixture",
+    "DirectionMixtureHead",
     "DirectionNetwork",
     "SELDnet",
     "Sizes",
@@ -26,13 +27,14 @@ __all__ = [
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import torch
 from torch import Tensor, nn
 
 from vwta.geometry.spaces import unit
-from vwta.nn.networks import Hypotheses, bin_centres
+from vwta.nn.heads import Components, Head, HistogramHead, Hypotheses
+from vwta.nn.networks import Network, bin_centres
 
 
 class Sizes(TypedDict):
@@ -47,35 +49,11 @@ class Sizes(TypedDict):
     layers: int
 
 
-class DirectionComponents(NamedTuple):
-    """Components of a mixture of von Mises-Fisher laws.
-
-    Attributes:
-        points: mean directions, unit vectors with shape `(*, K, 3)`.
-        logits: logits of the weights, up to a constant, with shape `(*, K)`.
-        log_kappas: log-concentrations, with shape `(*, K)`.
-    """
-
-    points: Tensor
-    logits: Tensor
-    log_kappas: Tensor
-
-    @property
-    def masses(self) -> Tensor:
-        r"""Weights :math:`\pi = \mathrm{softmax}(\text{logits})`, with shape `(*, K)`."""
-        return self.logits.softmax(-1)
-
-    @property
-    def scales(self) -> Tensor:
-        r"""Bandwidths :math:`h = \kappa^{-1/2}`, with shape `(*, K)`."""
-        return (-self.log_kappas / 2).exp()
-
-
 class SELDnet(nn.Module):
     """Trunk: convolutions that leave time as it is, then a recurrent network along time.
 
     For each pool there is a convolution 3 x 3, padded by replication, a batch normalisation, a ReLU
-    and a maximum over as many bands. What is left is normalised over all frames and features, and
+    and a maximum over as many bands. The result is normalised over all frames and features, and
     read in both directions by gated recurrent units.
 
     Call `.to(memory_format=torch.channels_last)` on it, or on a network that contains it, for speed
@@ -137,12 +115,49 @@ class SELDnet(nn.Module):
         return features
 
 
-class DirectionNetwork(nn.Module):
+class DirectionHead(Head):
+    r"""K directions and the logits of their scores.
+
+    A direction is given by azimuth :math:`a` and elevation :math:`e` in radians,
+    :math:`z = (\cos a \cos e, \sin a \cos e, \sin e)`, so that it is a unit vector whatever they
+    are.
+
+    Arguments:
+        features: number of features.
+        hypotheses: their number K.
+    """
+
+    def __init__(self, features: int, hypotheses: int) -> None:
+        super().__init__(features, [2 * hypotheses, hypotheses])
+
+    def read(self, outputs: Tensor) -> Hypotheses:
+        angles, logits = torch.split(outputs, self.sizes, -1)
+        return Hypotheses(directions(angles.unflatten(-1, (-1, 2))), logits)
+
+
+class DirectionMixtureHead(Head):
+    """K von Mises-Fisher laws.
+
+    Mean directions are three outputs each, scaled to length 1; weights are a softmax,
+    concentrations the exponential of an output.
+
+    Arguments:
+        features: number of features.
+        components: their number K.
+    """
+
+    def __init__(self, features: int, components: int) -> None:
+        super().__init__(features, [3 * components, components, components])
+
+    def read(self, outputs: Tensor) -> Components:
+        means, logits, log_kappas = torch.split(outputs, self.sizes, -1)
+        return Components(unit(means.unflatten(-1, (-1, 3))), logits, -log_kappas)
+
+
+class DirectionNetwork(Network):
     r"""K directions and their scores for each frame, :math:`x \mapsto (z_{tk}, s_{tk})_{tk}`.
 
-    One matrix holds all heads. A direction is given by azimuth :math:`a` and elevation :math:`e` in
-    radians, :math:`z = (\cos a \cos e, \sin a \cos e, \sin e)`, so that it is a unit vector
-    whatever they are. Scores are :math:`\gamma_{tk} = \mathrm{sigmoid}(s_{tk})`.
+    Scores are :math:`\gamma_{tk} = \mathrm{sigmoid}(s_{tk})`; see :class:`DirectionHead`.
 
     Arguments:
         hypotheses: their number K.
@@ -158,17 +173,11 @@ class DirectionNetwork(nn.Module):
     """
 
     def __init__(self, hypotheses: int, **sizes: Unpack[Sizes]) -> None:
-        super().__init__()
-        self.parts = [2 * hypotheses, hypotheses]
-        self.trunk = SELDnet(**sizes)
-        self.heads = nn.Linear(self.trunk.outputs, sum(self.parts))
-
-    def forward(self, x: Tensor) -> Hypotheses:
-        angles, logits = torch.split(self.heads(self.trunk(x)), self.parts, -1)
-        return Hypotheses(directions(angles.unflatten(-1, (-1, 2))), logits)
+        trunk = SELDnet(**sizes)
+        super().__init__(trunk, DirectionHead(trunk.outputs, hypotheses))
 
 
-class DirectionHistogram(nn.Module):
+class DirectionHistogram(Network):
     r"""Scores of fixed directions for each frame, :math:`x \mapsto (s_{tk})_{tk}`.
 
     Arguments:
@@ -186,22 +195,14 @@ class DirectionHistogram(nn.Module):
     """
 
     def __init__(self, centres: Tensor | Sequence[Sequence[float]], **sizes: Unpack[Sizes]) -> None:
-        super().__init__()
-        # No buffer: it would be rounded with the weights.
-        self.centres = torch.as_tensor(centres, dtype=torch.float64)
-        self.trunk = SELDnet(**sizes)
-        self.heads = nn.Linear(self.trunk.outputs, len(self.centres))
-
-    def forward(self, x: Tensor) -> Hypotheses:
-        logits = self.heads(self.trunk(x))
-        return Hypotheses(self.centres.to(logits).expand(*logits.shape, -1), logits)
+        trunk, directions = SELDnet(**sizes), torch.as_tensor(centres, dtype=torch.float64)
+        super().__init__(trunk, HistogramHead(trunk.outputs, directions))
 
 
-class DirectionMixture(nn.Module):
+class DirectionMixture(Network):
     r"""Mixture of K von Mises-Fisher laws for each frame.
 
-    One matrix holds all heads. Mean directions are three outputs each, scaled to length 1; weights
-    are a softmax, concentrations the exponential of what it gives.
+    See :class:`DirectionMixtureHead`.
 
     Arguments:
         components: their number K.
@@ -217,14 +218,8 @@ class DirectionMixture(nn.Module):
     """
 
     def __init__(self, components: int, **sizes: Unpack[Sizes]) -> None:
-        super().__init__()
-        self.parts = [3 * components, components, components]
-        self.trunk = SELDnet(**sizes)
-        self.heads = nn.Linear(self.trunk.outputs, sum(self.parts))
-
-    def forward(self, x: Tensor) -> DirectionComponents:
-        means, *rest = torch.split(self.heads(self.trunk(x)), self.parts, -1)
-        return DirectionComponents(unit(means.unflatten(-1, (-1, 3))), *rest)
+        trunk = SELDnet(**sizes)
+        super().__init__(trunk, DirectionMixtureHead(trunk.outputs, components))
 
 
 NETWORKS: dict[str, type[nn.Module]] = {
@@ -235,10 +230,12 @@ NETWORKS: dict[str, type[nn.Module]] = {
 
 
 def build(kind: str, **arguments: Any) -> nn.Module:
-    """Network of a kind, with the arguments of its class: what a file of weights says of itself.
+    """Builds a network of a kind, as :func:`vwta.nn.networks.build` does.
 
-    Its weights lie in memory such that convolutions are fast on a CPU.
+    Its weights have the memory format in which convolutions are fast on a CPU.
     """
+    if kind not in NETWORKS:
+        raise ValueError(f"unknown network {kind!r}: expected one of {', '.join(NETWORKS)}")
     network: nn.Module = NETWORKS[kind](**arguments)
     return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
 

@@ -1,20 +1,23 @@
-"""Where hypotheses start: spread over the data, so that few of them never win."""
+"""Initial hypotheses at targets that k-means++ picks, so that few hypotheses remain unused."""
 
 from __future__ import annotations
 
-__all__ = ["spread_out", "start_at"]
+__all__ = ["k_means_plus_plus", "start_at"]
 
 import torch
 from torch import Tensor
 
-from vwta.nn.networks import WTANetwork
+from vwta.nn.heads import WTAHead
 
 
-def spread_out(y: Tensor, K: int, generator: torch.Generator | None = None) -> Tensor:
-    r"""Picks K targets as k-means++ does, with shape `(K, d)`.
+def k_means_plus_plus(y: Tensor, K: int, generator: torch.Generator | None = None) -> Tensor:
+    r"""K targets picked as k-means++ picks its first centres, with shape `(K, d)`.
 
-    The first one is any; each next one is drawn with a probability proportional to
+    The first one is drawn uniformly; each next one with a probability proportional to
     :math:`\min_{l} \|y_i - z_l\|^2`, its squared distance to the nearest of those picked before.
+
+    References:
+        | k-means++: The Advantages of Careful Seeding (Arthur and Vassilvitskii, 2007)
 
     Arguments:
         y: targets, with shape `(n, d)`; at least K of them differ.
@@ -22,7 +25,7 @@ def spread_out(y: Tensor, K: int, generator: torch.Generator | None = None) -> T
         generator: source of randomness.
 
     Example:
-        >>> spread_out(torch.tensor([[0.0], [1.0]]), 2).sort(0).values
+        >>> k_means_plus_plus(torch.tensor([[0.0], [1.0]]), 2).sort(0).values
         tensor([[0.],
                 [1.]])
     """
@@ -31,7 +34,9 @@ def spread_out(y: Tensor, K: int, generator: torch.Generator | None = None) -> T
     squares = (y - picked[0]).square().sum(-1)
     for k in range(1, K):
         if not squares.any():
-            raise ValueError(f"only {k} of the {len(y)} targets differ, but K = {K}")
+            raise ValueError(
+                f"only {k} of the {len(y)} targets differ, but K = {K}: lower K or add targets"
+            )
         index = torch.multinomial(squares, 1, generator=generator).squeeze()
         picked.append(y[index])
         squares = torch.minimum(squares, (y - y[index]).square().sum(-1))
@@ -39,19 +44,26 @@ def spread_out(y: Tensor, K: int, generator: torch.Generator | None = None) -> T
 
 
 @torch.no_grad()
-def start_at(network: WTANetwork, points: Tensor) -> None:
-    """Moves the hypotheses of a network that is not trained yet to points, in place.
+def start_at(head: WTAHead, points: Tensor) -> None:
+    """Moves the hypotheses of a head that is not trained yet to points, in place.
 
     They then lie there for every input: their biases say where, and their other weights are 0.
     Training moves both.
 
     Arguments:
-        network: the network.
-        points: a point for each hypothesis, with shape `(K, d)`; inside (-1, 1) if the network is
+        head: the head, such as `network.heads`.
+        points: a point for each hypothesis, with shape `(K, d)`; inside (-1, 1) if the head is
             bounded.
     """
     flat = points.flatten()
-    if network.bounded and not (flat.abs() < 1).all():
-        raise ValueError(f"points reach {flat.abs().max():g}: a bounded network stays in (-1, 1)")
-    network.heads.weight[: len(flat)] = 0
-    network.heads.bias[: len(flat)] = torch.atanh(flat) if network.bounded else flat
+    if len(flat) != head.sizes[0]:
+        raise ValueError(
+            f"points have shape {tuple(points.shape)}, but the head has {head.sizes[1]} hypotheses "
+            f"of dimension {head.outputs}: give one point for each"
+        )
+    if head.bounded and not (flat.abs() < 1).all():
+        raise ValueError(
+            f"points reach {flat.abs().max():g}, but a bounded head stays in (-1, 1): rescale them"
+        )
+    head.weight[: len(flat)] = 0
+    head.bias[: len(flat)] = torch.atanh(flat) if head.bounded else flat

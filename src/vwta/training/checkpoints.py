@@ -1,65 +1,240 @@
-"""Checkpoints: unfinished work that is checked before it is taken up again."""
+"""Trainings that can be stopped and resumed, and the files they are saved in."""
 
 from __future__ import annotations
 
-__all__ = ["Keeper", "read_checkpoint", "write_checkpoint"]
+__all__ = ["Resumable", "Selection", "copy_of", "read_checkpoint", "write_checkpoint"]
 
 import hashlib
 import json
 import logging
+import math
 import time
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from torch import Tensor
+from torch import Tensor, nn
 
 from vwta.io.errors import Interrupted
-from vwta.io.storage import read_tensors, write_tensors
+from vwta.io.storage import below, read_tensors, write_tensors
 from vwta.training.signals import Interruption
 
 logger = logging.getLogger(__name__)
 
 DIGEST = "sha256"
 SAVE_EVERY = 60.0  # seconds between checkpoints
+REPORT_EVERY = 5.0  # seconds between lines in the log
 
 
-class Keeper:
-    """Has unfinished work saved once a minute, and when the process is asked to stop.
+@dataclass
+class Selection:
+    """The weights with the lowest value of a criterion so far: of a network, or of each of S.
 
-    Arguments:
-        path: where to, if anywhere.
-        save: writes the work to a path.
+    Attributes:
+        lowest: that value, infinite at first, with shape `()` or `(S,)`, in float64.
+        epoch: the epoch after which it was met, counted from 0, with the same shape.
+        weights: the weights then, by name; those of S networks are stacked.
     """
 
-    def __init__(self, path: Path | None, save: Callable[[Path], None]) -> None:
-        self.path, self.save = path, save
-        self._saved = time.monotonic()
+    lowest: Tensor
+    epoch: Tensor
+    weights: dict[str, Tensor]
 
-    def heed(self, interruption: Interruption, epoch: int, batch: int) -> None:
-        """Saves if it is time to; raises :class:`~.signals.Interrupted` if asked to stop.
+    def update(self, values: Tensor, epoch: int, weights: Mapping[str, Tensor]) -> None:
+        """Takes over the weights of those networks whose value is lower than before.
 
         Arguments:
-            interruption: whether and why to stop.
-            epoch: the epoch that is under way, counted from 0.
-            batch: the next batch, counted from 0.
+            values: the criterion, with shape `()` or `(S,)`, in float64 on the CPU.
+            epoch: the epoch, counted from 0.
+            weights: the weights after it.
         """
-        due = time.monotonic() - self._saved > SAVE_EVERY
-        if self.path is not None and (due or interruption.reason):
-            self.save(self.path)
-            self._saved = time.monotonic()
-        if interruption.reason:
-            where = f"epoch {epoch + 1}, batch {batch + 1}"
-            saved = f"saved in {self.path}" if self.path else "nothing was saved"
-            raise Interrupted(f"{interruption.reason} at {where}: {saved}; run again to go on")
+        better = values < self.lowest
+        if better.any():
+            self.lowest[better] = values[better]
+            self.epoch[better] = epoch
+            for name, value in weights.items():
+                self.weights[name][better] = value[better]
+
+
+class Resumable(ABC):
+    """A training that can stop between any two batches and goes on with the same bits.
+
+    It is saved once a minute, and when the process is asked to stop.
+
+    Arguments:
+        network: the network, which is trained in place.
+        optimizer: an optimiser of its weights.
+        epochs: number of epochs.
+        checkpoint: file for unfinished work, read if it exists; None for none.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        epochs: int,
+        checkpoint: Path | None,
+    ) -> None:
+        self.network, self.optimizer = network, optimizer
+        self.epochs, self.checkpoint = epochs, checkpoint
+        self.epoch = self.batch = 0
+        self.selections: dict[str, Selection] = {}
+        self.seconds = 0.0
+        self._interruption = Interruption()
+        self._clock = self._saved = self._reported = time.monotonic()
+
+    @abstractmethod
+    def train_epoch(self) -> None:
+        """Takes the remaining steps of the epoch, over :meth:`batches`."""
+
+    @abstractmethod
+    def validate(self) -> None:
+        """Evaluates the criteria after the epoch's last step, and selects weights by them."""
+
+    @abstractmethod
+    def progress(self) -> str:
+        """Summary of the last epoch for the log."""
+
+    @abstractmethod
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Further state to save: tensors by name, and values that JSON can hold by name."""
+
+    @abstractmethod
+    def restore(self, tensors: Mapping[str, Tensor], place: Mapping[str, Any]) -> None:
+        """Restores the further state that :meth:`state` gave."""
+
+    def run(self, save_when_done: bool = False) -> None:
+        """Trains for the remaining epochs; raises :class:`Interrupted` if asked to stop.
+
+        Arguments:
+            save_when_done: whether the finished training is saved as well, which a job with several
+                trainings needs.
+        """
+        if self._resume():
+            logger.info("resumed at epoch %d, batch %d", self.epoch + 1, self.batch + 1)
+        with self._interruption:
+            while self.epoch < self.epochs:
+                self.train_epoch()
+                self.validate()
+                self.epoch, self.batch = self.epoch + 1, 0
+                self._report()
+            if save_when_done:
+                self._save()
+            self.may_stop()
+        self._tick()
+
+    def batches(self, rows: int, size: int) -> Iterator[slice]:
+        """Slices of the epoch's rows, one for each batch that is left."""
+        for start in range(self.batch * size, rows, size):
+            self.may_stop()
+            yield slice(start, start + size)
+            self.batch += 1
+
+    def step(self, loss: Tensor, rate: float) -> None:
+        """Takes one step against the gradient of a loss, with a learning rate."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+    def select(self, criterion: str, values: Tensor) -> None:
+        """Selects the weights, see :meth:`Selection.update`, by a criterion of some name."""
+        if criterion not in self.selections:
+            lowest = torch.full_like(values, math.inf)
+            epoch = torch.zeros_like(values, dtype=torch.long)
+            self.selections[criterion] = Selection(lowest, epoch, copy_of(self.network))
+        self.selections[criterion].update(values, self.epoch, self.network.state_dict())
+
+    def may_stop(self) -> None:
+        """Saves if it is time to; raises :class:`Interrupted` if the process is asked to stop."""
+        reason = self._interruption.reason
+        if reason or time.monotonic() - self._saved > SAVE_EVERY:
+            self._save()
+        if reason:
+            where = f"epoch {self.epoch + 1}, batch {self.batch + 1}"
+            saved = f"saved in {self.checkpoint}; run again to go on"
+            unsaved = "nothing was saved, as there is no checkpoint file"
+            raise Interrupted(f"{reason} at {where}: {saved if self.checkpoint else unsaved}")
+
+    def _report(self) -> None:
+        """Writes a line to the log, if the last one is some time ago."""
+        self._tick()
+        ends = self.epoch in (1, self.epochs)
+        if ends or self._clock - self._reported > REPORT_EVERY:
+            self._reported = self._clock
+            left = self.seconds / self.epoch * (self.epochs - self.epoch)
+            line = "epoch %d/%d: %s, about %.0f s left"
+            logger.info(line, self.epoch, self.epochs, self.progress(), left)
+
+    def _save(self) -> None:
+        """Writes all that the rest of the training depends on."""
+        if self.checkpoint is None:
+            return
+        self._tick()
+        tensors, place = self.state()
+        tensors |= {f"network.{name}": value for name, value in copy_of(self.network).items()}
+        for name, best in self.selections.items():
+            tensors |= {f"selected.{name}.{key}": value for key, value in best.weights.items()}
+            tensors |= {f"lowest.{name}": best.lowest, f"epoch.{name}": best.epoch}
+        for index, moments in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"adam.{index}.{name}": value for name, value in moments.items()}
+        place |= {"epoch": self.epoch, "batch": self.batch, "seconds": self.seconds}
+        write_checkpoint(self.checkpoint, tensors, {**place, "selected": [*self.selections]})
+        self._saved = time.monotonic()
+
+    def _resume(self) -> bool:
+        """Takes up the state that was saved last; whether there is one."""
+        found = None if self.checkpoint is None else read_checkpoint(self.checkpoint)
+        if found is None:
+            return False
+        tensors, place = found
+        self.network.load_state_dict(below("network.", tensors))
+        device = next(self.network.parameters()).device
+        for name in place["selected"]:
+            weights = below(f"selected.{name}.", tensors)
+            self.selections[name] = Selection(
+                tensors[f"lowest.{name}"],
+                tensors[f"epoch.{name}"],
+                {key: value.to(device) for key, value in weights.items()},
+            )
+        self._restore_moments(below("adam.", tensors))
+        self.epoch, self.batch, self.seconds = place["epoch"], place["batch"], place["seconds"]
+        self.restore(tensors, place)
+        return True
+
+    def _restore_moments(self, tensors: Mapping[str, Tensor]) -> None:
+        """Gives the optimiser its state back."""
+        parameters = list(self.network.parameters())
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, value in tensors.items():
+            index, _, field = name.partition(".")
+            weight = parameters[int(index)]
+            if value.shape == weight.shape:  # in the order of the weight's axes in memory
+                value = torch.empty_like(weight).copy_(value)
+            moments.setdefault(int(index), {})[field] = value
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        self.seconds += now - self._clock
+        self._clock = now
+
+
+def copy_of(network: nn.Module) -> dict[str, Tensor]:
+    """A copy of a network's weights and buffers, by name."""
+    return {name: value.detach().clone() for name, value in network.state_dict().items()}
 
 
 def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], place: Mapping[str, Any]) -> None:
-    """Writes tensors and a place (any JSON) with their hash; the file that was there is kept too.
+    """Writes tensors and a place (any JSON) with their hash; the previous file is kept as well.
 
-    Whatever happens in between, one of the two is whole.
+    Whatever happens in between, one of the two is complete.
     """
     if path.exists():
         path.replace(_previous(path))
@@ -67,10 +242,10 @@ def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], place: Mapping[s
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-    """Tensors and place of the newest file of :func:`write_checkpoint` that is whole.
+    """Tensors and place of the newest undamaged file of :func:`write_checkpoint`, if there is one.
 
-    A file that is damaged is named in the log and removed, so that it never takes the place of the
-    one before it, which is read then. None if there is no whole one.
+    A damaged file is named in the log and removed, so that it never replaces the previous one,
+    which is then read.
     """
     for file in (path, _previous(path)):
         if not file.exists():
@@ -85,7 +260,7 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | No
         else:
             if place.pop(DIGEST, None) == _digest(tensors, place):
                 return tensors, place
-            why = "its hash is another"
+            why = "its hash does not match"
         logger.warning("%s is damaged (%s): it is not used", file, why)
         file.unlink(missing_ok=True)
     return None

@@ -1,4 +1,4 @@
-"""One training loop: the best weights are kept, and an interruption changes no bit."""
+"""The training loop: it selects the best weights, and an interruption changes no bit."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ __all__ = [
     "Data",
     "Fit",
     "FixedData",
-    "Kept",
+    "Inputs",
     "Objective",
-    "Rows",
     "Schedule",
     "Scheduled",
+    "Selected",
+    "at_least_one",
     "fit",
+    "objective_at",
     "pick_device",
     "write_fit",
 ]
 
-import logging
 import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,15 +27,9 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from vwta.io.storage import below, write_tensors
+from vwta.io.storage import write_tensors
 from vwta.seeds import generator
-from vwta.training.checkpoints import Keeper, read_checkpoint, write_checkpoint
-from vwta.training.signals import Interruption
-
-logger = logging.getLogger(__name__)
-
-REPORT_EVERY = 5.0  # seconds between lines in the log
-
+from vwta.training.checkpoints import Resumable
 
 Objective = Callable[[Any, Tensor], Tensor]
 
@@ -47,10 +41,11 @@ class Scheduled(Protocol):
     def at(self, epoch: int) -> Objective: ...
 
 
-class Rows(Protocol):
-    """Rows of inputs: a tensor, or what reads them from a disk.
+class Inputs(Protocol):
+    """Inputs of the rows of an epoch: a tensor, or an object that reads them from a disk.
 
-    Rows in another order, `rows[order]`, are rows again; those of a slice are a tensor.
+    `inputs[order]` has the same rows in another order and is of this type again; `inputs[slice]` is
+    a tensor.
     """
 
     def __len__(self) -> int: ...
@@ -63,9 +58,9 @@ class Rows(Protocol):
 class Data(Protocol):
     """Where the rows of an epoch come from; each method gives inputs and targets."""
 
-    def training(self, epoch: int) -> tuple[Rows, Tensor]: ...
+    def training(self, epoch: int) -> tuple[Inputs, Tensor]: ...
 
-    def validation(self, epoch: int) -> tuple[Rows, Tensor]: ...
+    def validation(self, epoch: int) -> tuple[Inputs, Tensor]: ...
 
 
 @dataclass(frozen=True)
@@ -84,10 +79,10 @@ class FixedData:
 
 @dataclass(frozen=True)
 class Schedule:
-    r"""How long and how fast.
+    r"""How long to train, and how fast.
 
-    Adam's rate is constant. With a `warm_up` of w epochs it rises, then falls: in epoch e, counted
-    from 1, it is :math:`\text{learning\_rate} \, \min(e^{-1/2}, e \, w^{-3/2})`.
+    Adam's learning rate is constant. With a `warm_up` of w epochs it rises, then falls: in epoch e,
+    counted from 1, it is :math:`\text{learning\_rate} \, \min(e^{-1/2}, e \, w^{-3/2})`.
 
     Arguments:
         epochs: number of passes over the data.
@@ -103,6 +98,11 @@ class Schedule:
     warm_up: int = 0
     validation_rows: int = 1024
 
+    def __post_init__(self) -> None:
+        at_least_one(
+            epochs=self.epochs, batch_size=self.batch_size, validation_rows=self.validation_rows
+        )
+
     def rate(self, epoch: int) -> float:
         """Learning rate of an epoch, counted from 0."""
         if not self.warm_up:
@@ -114,7 +114,7 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class Kept:
+class Selected:
     """The network's weights after the epoch, counted from 0, with the lowest criterion."""
 
     epoch: int
@@ -126,14 +126,14 @@ class Fit:
     """Outcome of a training.
 
     Attributes:
-        kept: the weights that each criterion keeps.
+        selected: the weights that each criterion selects.
         curve: for each epoch the loss on the training rows (the mean over its batches, while the
             weights move), then each criterion on the validation rows, with shape
             `(epochs, 1 + criteria)`, in float64.
         seconds: time spent, earlier attempts included.
     """
 
-    kept: dict[str, Kept]
+    selected: dict[str, Selected]
     curve: Tensor
     seconds: float
 
@@ -148,34 +148,53 @@ def fit(
     device: torch.device | str = "cpu",
     checkpoint: Path | None = None,
 ) -> Fit:
-    """Trains a network and keeps the weights of its best epoch, by one criterion or several.
+    """Trains a network and selects the weights of its best epoch, by one criterion or several.
 
     Everything random in an epoch follows from the seed and the epoch's index, so that a training
     that was stopped and resumed gives the same bits as one that was not.
 
     Arguments:
         network: network to train, in place.
-        loss: what training minimises: mean over a batch, from the network's output and targets;
-            or what gives such a loss for each epoch.
-        criteria: kept weights have the lowest one on the validation rows; often the loss alone.
+        loss: function of the network's output and targets to minimise, a mean over a batch; or an
+            object with a method `at` that gives such a function for each epoch.
+        criteria: functions likewise; each selects the weights for which it is lowest on the
+            validation rows. Often the loss alone.
         data: the rows of each epoch.
         schedule: epochs, batch size, learning rate.
         seed: seed of the order of the rows.
         device: where to train.
         checkpoint: file for unfinished work: read if it exists, written once a minute and when the
-            process is asked to stop (:class:`~vwta.training.signals.Interrupted` is then raised).
+            process is asked to stop (:class:`~vwta.io.errors.Interrupted` is then raised).
+
+    Example:
+        >>> from functools import partial
+        >>> from vwta.nn import losses
+        >>> from vwta.nn.networks import WTANetwork
+        >>> x, y = torch.rand(64, 1), torch.rand(64, 2)
+        >>> data = FixedData((x[:48], y[:48]), (x[48:], y[48:]))
+        >>> network = WTANetwork(inputs=1, outputs=2, hypotheses=4, widths=[8], bounded=True)
+        >>> loss = partial(losses.wta, beta=1.0, score_reduction="sum")
+        >>> done = fit(network, loss, {"loss": loss}, data, Schedule(2, 16, 1e-3), seed=0)
+        >>> network.load_state_dict(done.selected["loss"].weights)
+        <All keys matched successfully>
     """
     device = torch.device(device)
-    run = _Run(network.to(device), loss, criteria, schedule, seed, device, checkpoint)
-    if checkpoint is not None and run.resume(checkpoint):
-        logger.info("resumed at epoch %d, batch %d", run.epoch + 1, run.batch + 1)
-    with Interruption() as interruption:
-        while run.epoch < schedule.epochs:
-            run.train_epoch(data, interruption)
-            run.validate(data, interruption)
-            run.report()
-        run.keeper.heed(interruption, run.epoch, run.batch)
-    return Fit(run.kept, torch.tensor(run.curve, dtype=torch.float64), run.seconds)
+    network = network.to(device)
+    training = _Training(network, loss, criteria, data, schedule, seed, device, checkpoint)
+    training.run()
+    return training.outcome()
+
+
+def objective_at(loss: Objective | Scheduled, epoch: int) -> Objective:
+    """The loss of an epoch, counted from 0."""
+    return loss.at(epoch) if isinstance(loss, Scheduled) else loss
+
+
+def at_least_one(**counts: int) -> None:
+    """Raises an error that names a count below 1."""
+    for name, count in counts.items():
+        if count < 1:
+            raise ValueError(f"{name} is {count}: expected at least 1")
 
 
 def write_fit(path: Path, done: Fit, metadata: Mapping[str, Any]) -> None:
@@ -184,13 +203,14 @@ def write_fit(path: Path, done: Fit, metadata: Mapping[str, Any]) -> None:
     Arguments:
         path: file to write.
         done: the outcome.
-        metadata: what else the file says of itself, besides the epochs that each criterion `kept`.
+        metadata: what else the file says of itself, besides the epoch that each criterion selected
+            (`kept`).
     """
     tensors = {"curve": done.curve}
-    for criterion, best in done.kept.items():
+    for criterion, best in done.selected.items():
         tensors |= {f"{criterion}.{weight}": value for weight, value in best.weights.items()}
-    kept = {criterion: best.epoch for criterion, best in done.kept.items()}
-    write_tensors(path, tensors, {**metadata, "kept": kept})
+    epochs = {criterion: best.epoch for criterion, best in done.selected.items()}
+    write_tensors(path, tensors, {**metadata, "kept": epochs})
 
 
 def pick_device(name: str) -> torch.device:
@@ -204,151 +224,85 @@ def pick_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-class _Run:
-    """State of a training, which can be saved between any two batches."""
+class _Training(Resumable):
+    """The training of one network."""
 
     def __init__(
         self,
         network: nn.Module,
         loss: Objective | Scheduled,
         criteria: Mapping[str, Objective],
+        data: Data,
         schedule: Schedule,
         seed: int,
         device: torch.device,
         checkpoint: Path | None,
     ) -> None:
-        self.network, self.loss, self.criteria = network, loss, criteria
-        self.schedule, self.seed = schedule, seed
-        self.device, self.keeper = device, Keeper(checkpoint, self.save)
         parameters = list(network.parameters())
-        self.optimizer = torch.optim.Adam(parameters, lr=schedule.learning_rate, fused=True)
-        self.epoch = self.batch = self.rows = 0
+        adam = torch.optim.Adam(parameters, lr=schedule.learning_rate, fused=True)
+        super().__init__(network, adam, schedule.epochs, checkpoint)
+        self.loss, self.criteria = loss, criteria
+        self.data, self.schedule, self.seed, self.device = data, schedule, seed, device
+        self.rows = 0
         self.total = torch.zeros((), dtype=torch.float64, device=device)
         self.curve: list[list[float]] = []
-        self.kept: dict[str, Kept] = {}
-        self.seconds = 0.0
-        self._clock = self._reported = time.monotonic()
 
-    def train_epoch(self, data: Data, interruption: Interruption) -> None:
-        """Takes the remaining steps of the epoch."""
-        x, y = data.training(self.epoch)
+    def train_epoch(self) -> None:
+        x, y = self.data.training(self.epoch)
         self.rows = len(x)
+        at_least_one(training_rows=self.rows)
         order = torch.randperm(self.rows, generator=generator(self.seed, "batches", self.epoch))
-        size = self.schedule.batch_size
         x, y = x[order].to(self.device), y[order].to(self.device)
-        objective = self._objective()
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.schedule.rate(self.epoch)
+        objective, rate = objective_at(self.loss, self.epoch), self.schedule.rate(self.epoch)
         self.network.train()
-        for start in range(self.batch * size, self.rows, size):
-            self.keeper.heed(interruption, self.epoch, self.batch)
-            u, v = x[start : start + size], y[start : start + size]
+        for batch in self.batches(self.rows, self.schedule.batch_size):
+            u, v = x[batch], y[batch]
             loss = objective(self.network(u), v)
-            self.optimizer.zero_grad()
-            loss.backward()
-            self.optimizer.step()
+            self.step(loss, rate)
             self.total += loss.detach() * len(u)
-            self.batch += 1
 
     @torch.no_grad()
-    def validate(self, data: Data, interruption: Interruption) -> None:
-        """Ends the epoch: notes the losses and keeps the weights if they are the best so far."""
-        x, y = (rows.to(self.device) for rows in data.validation(self.epoch))
+    def validate(self) -> None:
+        x, y = (rows.to(self.device) for rows in self.data.validation(self.epoch))
+        at_least_one(validation_rows=len(x))
         self.network.eval()
         totals = self.total.new_zeros(len(self.criteria))
         size = self.schedule.validation_rows
         for start in range(0, len(x), size):
-            self.keeper.heed(interruption, self.epoch, self.batch)  # validation then starts anew
+            self.may_stop()  # validation then starts anew
             u, v = x[start : start + size], y[start : start + size]
             out = self.network(u)
             values = [criterion(out, v) for criterion in self.criteria.values()]
             totals += torch.stack(values) * len(u)
-        losses = [self.total.item() / self.rows, *(totals / len(x)).tolist()]
+        means = (totals / len(x)).cpu()
+        losses = [self.total.item() / self.rows, *means.tolist()]
         if not all(map(math.isfinite, losses)):
             raise FloatingPointError(
                 f"epoch {self.epoch + 1}: training loss {losses[0]}, validation {losses[1:]}; "
                 f"lower the learning rate (now {self.schedule.learning_rate})"
             )
-        for column, name in enumerate(self.criteria, 1):
-            best = self.kept.get(name)
-            if best is None or losses[column] < self.curve[best.epoch][column]:
-                self.kept[name] = Kept(self.epoch, _copy(self.network))
+        for name, value in zip(self.criteria, means, strict=True):
+            self.select(name, value)
         self.curve.append(losses)
-        self.epoch, self.batch = self.epoch + 1, 0
         self.total.zero_()
 
-    def report(self) -> None:
-        """Writes a line of progress, if the last one is some time ago."""
-        self._tick()
-        last = self.epoch == self.schedule.epochs
-        if last or self.epoch == 1 or self._clock - self._reported > REPORT_EVERY:
-            self._reported = self._clock
-            left = self.seconds / self.epoch * (self.schedule.epochs - self.epoch)
-            training, *values = self.curve[-1]
-            validation = ", ".join(
-                f"{name} {value:.5f} (lowest at {self.kept[name].epoch + 1})"
-                for name, value in zip(self.criteria, values, strict=True)
-            )
-            logger.info(
-                "epoch %d/%d: training %.5f, validation %s, about %.0f s left",
-                self.epoch,
-                self.schedule.epochs,
-                training,
-                validation,
-                left,
-            )
+    def progress(self) -> str:
+        training, *values = self.curve[-1]
+        validation = (
+            f"{name} {value:.5f} (lowest at {int(self.selections[name].epoch) + 1})"
+            for name, value in zip(self.criteria, values, strict=True)
+        )
+        return f"training {training:.5f}, validation {', '.join(validation)}"
 
-    def save(self, path: Path) -> None:
-        """Writes all that the rest of the training depends on."""
-        self._tick()
-        tensors = {f"network.{name}": value for name, value in _copy(self.network).items()}
-        for name, best in self.kept.items():
-            tensors |= {f"kept.{name}.{weight}": value for weight, value in best.weights.items()}
-        for index, state in self.optimizer.state_dict()["state"].items():
-            tensors |= {f"adam.{index}.{name}": value for name, value in state.items()}
-        place = {
-            "epoch": self.epoch,
-            "batch": self.batch,
-            "kept": {name: best.epoch for name, best in self.kept.items()},
-            "seconds": self.seconds,
-            "total": self.total.item(),
-            "curve": self.curve,
-        }
-        write_checkpoint(path, tensors, place)
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        return {}, {"total": self.total.item(), "curve": self.curve}
 
-    def resume(self, path: Path) -> bool:
-        """Takes up the state that :meth:`save` wrote last; whether there is one."""
-        found = read_checkpoint(path)
-        if found is None:
-            return False
-        tensors, place = found
-        self.network.load_state_dict(below("network.", tensors))
-        for name, epoch in place["kept"].items():
-            weights = below(f"kept.{name}.", tensors)
-            self.kept[name] = Kept(epoch, {k: v.to(self.device) for k, v in weights.items()})
-        moments: dict[int, dict[str, Tensor]] = {}
-        weights_by_index = list(self.network.parameters())
-        for name, value in below("adam.", tensors).items():
-            index, _, field = name.partition(".")
-            weight = weights_by_index[int(index)]
-            if value.shape == weight.shape:  # in the order of the weight's axes in memory
-                value = torch.empty_like(weight).copy_(value)
-            moments.setdefault(int(index), {})[field] = value
-        groups = self.optimizer.state_dict()["param_groups"]
-        self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
-        self.epoch, self.batch = place["epoch"], place["batch"]
-        self.seconds, self.curve = place["seconds"], place["curve"]
+    def restore(self, tensors: Mapping[str, Tensor], place: Mapping[str, Any]) -> None:
         self.total.fill_(place["total"])
-        return True
+        self.curve = place["curve"]
 
-    def _objective(self) -> Objective:
-        return self.loss.at(self.epoch) if isinstance(self.loss, Scheduled) else self.loss
-
-    def _tick(self) -> None:
-        now = time.monotonic()
-        self.seconds += now - self._clock
-        self._clock = now
-
-
-def _copy(network: nn.Module) -> dict[str, Tensor]:
-    return {name: value.detach().clone() for name, value in network.state_dict().items()}
+    def outcome(self) -> Fit:
+        selected = {
+            name: Selected(int(best.epoch), best.weights) for name, best in self.selections.items()
+        }
+        return Fit(selected, torch.tensor(self.curve, dtype=torch.float64), self.seconds)

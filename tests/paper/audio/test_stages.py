@@ -15,8 +15,9 @@ from torch import Tensor
 
 from vwta.io.errors import Interrupted
 from vwta.io.storage import read_metadata, read_tensors
-from vwta.nn import sphere_losses as losses
-from vwta.nn.networks import Hypotheses, initialise
+from vwta.nn import losses
+from vwta.nn.heads import Hypotheses
+from vwta.nn.networks import initialise
 from vwta.nn.seldnet import build
 from vwta.paper.audio import dispersion as spread
 from vwta.paper.audio import evaluate as measuring
@@ -178,7 +179,7 @@ def test_rate_is_the_published_one() -> None:
 def test_rate_moves_the_weights(files: dict[str, Path]) -> None:
     """Adam's first step is as long as the rate, whatever the gradient."""
     fold = read_fold([files["train"]])
-    loss = _plain(losses.wta)
+    loss = _plain(losses.sphere_wta)
     for rate, warm_up in ((0.01, 0), (0.01, 4)):
         network = _network()
         before = {name: value.clone() for name, value in network.named_parameters()}
@@ -203,7 +204,7 @@ def test_interrupted_training_gives_the_same_bits(
         calls += 1
         if calls == call:
             signal.raise_signal(signal.SIGTERM)
-        value: Tensor = _plain(losses.wta)(out, y)
+        value: Tensor = _plain(losses.sphere_wta)(out, y)
         return value
 
     def run(loss: Any, checkpoint: Path | None) -> Fit:
@@ -215,9 +216,12 @@ def test_interrupted_training_gives_the_same_bits(
     checkpoint = tmp_path / "checkpoint"
     with pytest.raises(Interrupted):
         run(stop, checkpoint)
-    resumed, whole = run(_plain(losses.wta), checkpoint), run(_plain(losses.wta), None)
+    resumed, whole = (
+        run(_plain(losses.sphere_wta), checkpoint),
+        run(_plain(losses.sphere_wta), None),
+    )
     assert torch.equal(resumed.curve, whole.curve)
-    kept = resumed.kept["loss"], whole.kept["loss"]
+    kept = resumed.selected["loss"], whole.selected["loss"]
     assert kept[0].epoch == kept[1].epoch
     assert all(torch.equal(value, kept[1].weights[k]) for k, value in kept[0].weights.items())
 

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from vwta.geometry.outlines import Outlines
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_metadata, read_table, write_table, write_tensors
-from vwta.nn.networks import NETWORKS, Hypotheses, bin_centres, build
+from vwta.nn.heads import Hypotheses
+from vwta.nn.networks import NETWORKS, bin_centres, build
 from vwta.paper.data.synthetic import ChangingDamier, SingleGaussian
 from vwta.paper.metrics import COLUMNS, tidy
 from vwta.paper.synthetic.trained import load_network

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from vwta.geometry.kernels import Kernel, Uniform, VonMisesFisher
-from vwta.nn.sphere_models import select
+from vwta.nn.models import select
 from vwta.paper.audio.estimators import Atoms
 from vwta.paper.audio.monte_carlo import log_volumes, uniform_directions
 from vwta.paper.audio.targets import Targets

@@ -17,7 +17,8 @@ from scipy.stats import spearmanr
 from torch import Tensor, nn
 
 from vwta.distributions.mixtures import DiracMixture
-from vwta.nn.sphere_models import DirectionMixtureDensity, select
+from vwta.geometry.kernels import VonMisesFisher
+from vwta.nn.models import MixtureDensity, select
 from vwta.paper.audio.estimators import Atoms
 from vwta.paper.audio.targets import Targets
 from vwta.paper.data.ansyn import CLASSES
@@ -38,7 +39,7 @@ def mean_vectors(model: str, atoms: Atoms, frames: Tensor) -> Tensor:
     """Means `(n, 3)` of a model's laws in some frames `(n,)`; of WTA and histogram their atoms'."""
     chosen = select(atoms, frames)
     if model == "m_vmf":
-        mean: Tensor = DirectionMixtureDensity(nn.Identity())(chosen).mean
+        mean: Tensor = MixtureDensity(nn.Identity(), VonMisesFisher)(chosen).mean
         return mean
     return DiracMixture(chosen.points, chosen.masses).mean
 

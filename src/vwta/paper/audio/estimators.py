@@ -8,12 +8,8 @@ from torch import nn
 
 from vwta.geometry.kernels import VonMisesFisher
 from vwta.geometry.spaces import Sphere
-from vwta.nn.models import SWEPT, estimators_of
-from vwta.nn.networks import Hypotheses
-from vwta.nn.seldnet import DirectionComponents
-from vwta.nn.sphere_models import DirectionMixtureDensity
-
-Atoms = Hypotheses | DirectionComponents
+from vwta.nn.heads import Atoms
+from vwta.nn.models import SWEPT, MixtureDensity, estimators_of
 
 
 def estimators(model: str) -> dict[str, nn.Module]:
@@ -24,7 +20,7 @@ def estimators(model: str) -> dict[str, nn.Module]:
     """
     atoms = nn.Identity()
     if model == "m_vmf":
-        return {"m_vmf": DirectionMixtureDensity(atoms)}
+        return {"m_vmf": MixtureDensity(atoms, VonMisesFisher)}
     found = estimators_of(model, atoms, VonMisesFisher(1.0), Sphere())
     if not found:
         raise ValueError(f"unknown model {model!r}: expected wta, hist or m_vmf")

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from vwta.distributions.bandwidth import tune
 from vwta.io.provenance import provenance
 from vwta.io.storage import write_table
-from vwta.nn.sphere_losses import angle
-from vwta.nn.sphere_models import select
+from vwta.nn.losses import angle
+from vwta.nn.models import select
 from vwta.paper.audio import dispersion as spread
 from vwta.paper.audio.by_chance import volume_rows
 from vwta.paper.audio.estimators import SWEPT, Atoms, estimators

@@ -15,17 +15,17 @@ from torch import Tensor
 from vwta.io.errors import restored_from
 from vwta.io.provenance import provenance
 from vwta.io.storage import below, read_tensors, write_tensors
-from vwta.nn.networks import Hypotheses
-from vwta.nn.seldnet import DirectionComponents, build
+from vwta.nn.heads import Atoms, Components, Hypotheses
+from vwta.nn.seldnet import build
 from vwta.paper.audio.frames import Fold, read_fold
 from vwta.training.loop import pick_device
 
 logger = logging.getLogger(__name__)
 
-ATOMS: dict[str, type[Hypotheses | DirectionComponents]] = {
+ATOMS: dict[str, type[Atoms]] = {
     "wta": Hypotheses,
     "hist": Hypotheses,
-    "m_vmf": DirectionComponents,
+    "m_vmf": Components,
 }
 
 
@@ -39,7 +39,7 @@ class Predictions(NamedTuple):
     """
 
     model: str
-    atoms: Hypotheses | DirectionComponents
+    atoms: Atoms
     training: dict[str, Any]
 
 
@@ -89,11 +89,9 @@ def read_predictions(path: Path, fold: str) -> Predictions:
     return Predictions(model, ATOMS[model](**fields), metadata["provenance"]["training"])
 
 
-def _run(
-    network: torch.nn.Module, fold: Fold, batch_size: int, device: torch.device
-) -> Hypotheses | DirectionComponents:
+def _run(network: torch.nn.Module, fold: Fold, batch_size: int, device: torch.device) -> Atoms:
     rows, sounding = fold.features.to(device), fold.kind.ge(0).any(-1)
-    kind: type[Hypotheses | DirectionComponents] = Hypotheses
+    kind: type[Atoms] = Hypotheses
     parts = []
     for start in range(0, len(rows), batch_size):
         chosen = slice(start, start + batch_size)

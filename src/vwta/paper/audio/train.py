@@ -15,7 +15,7 @@ from torch import Tensor
 
 from vwta.io.provenance import provenance
 from vwta.io.storage import in_chunks, key, sha256
-from vwta.nn import sphere_losses as losses
+from vwta.nn import losses
 from vwta.nn.networks import initialise
 from vwta.nn.seldnet import bin_directions, build
 from vwta.paper.audio.frames import AudioData, active, labels_of, read_fold
@@ -125,15 +125,15 @@ def _recipe(
     reduction = settings.score_reduction
     match model:
         case "wta":
-            wta = _active(partial(losses.wta, beta=settings.beta, score_reduction=reduction))
-            criteria = {"loss": wta, "distance": _active(losses.winner_distance)}
+            wta = _active(partial(losses.sphere_wta, beta=settings.beta, score_reduction=reduction))
+            criteria = {"loss": wta, "distance": _active(losses.sphere_winner_distance)}
             return {**trunk, "hypotheses": K}, wta, criteria
         case "hist":
-            scoring = _active(partial(losses.scoring, score_reduction=reduction))
+            scoring = _active(partial(losses.sphere_scoring, score_reduction=reduction))
             centres = bin_directions(*(settings.grid or [])).tolist()
             return {**trunk, "centres": centres}, scoring, {"loss": scoring}
         case "m_vmf":
-            mixture = _active(losses.mixture)
+            mixture = _active(losses.sphere_mixture)
             modes = K if settings.modes == "each" else 1
             return {**trunk, "components": modes}, mixture, {"loss": mixture}
     raise ValueError(f"unknown model {model!r}: expected wta, hist or m_vmf")

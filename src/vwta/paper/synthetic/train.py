@@ -18,7 +18,7 @@ from vwta.io.provenance import provenance
 from vwta.io.storage import in_chunks, key, read_tensors, sha256
 from vwta.nn import losses
 from vwta.nn.networks import WTANetwork, initialise
-from vwta.nn.starts import spread_out, start_at
+from vwta.nn.starts import k_means_plus_plus, start_at
 from vwta.paper.data.synthetic import Problem, inputs, problem
 from vwta.seeds import generator
 from vwta.training.loop import (
@@ -151,7 +151,7 @@ def train(
         network = initialise(specification, seed)
         if settings.start == "spread" and isinstance(network, WTANetwork):
             inside = sets["y_train"].clamp(-LIMIT, LIMIT)
-            start_at(network, spread_out(inside, K, generator(seed, "start")))
+            start_at(network.heads, k_means_plus_plus(inside, K, generator(seed, "start")))
         rows = _data(law, sets, settings, seed)
         schedule = Schedule(settings.epochs, settings.batch_size, settings.learning_rate)
         checkpoint = path.with_suffix(".checkpoint")

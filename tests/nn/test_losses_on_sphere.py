@@ -9,10 +9,16 @@ from scipy.stats import vonmises_fisher
 from torch import Tensor
 
 from vwta.geometry.spaces import unit
-from vwta.nn.losses import scoring as one_target_scoring
-from vwta.nn.networks import Hypotheses
-from vwta.nn.seldnet import DirectionComponents, bin_directions
-from vwta.nn.sphere_losses import angle, mixture, scoring, winner_distance, wta
+from vwta.nn.heads import Components, Hypotheses
+from vwta.nn.losses import (
+    angle,
+    scoring,
+    sphere_mixture,
+    sphere_scoring,
+    sphere_winner_distance,
+    sphere_wta,
+)
+from vwta.nn.seldnet import bin_directions
 
 B, T, K, S = 2, 6, 5, 3
 
@@ -56,15 +62,15 @@ def test_wta_is_the_loop(reduction: str) -> None:
     assert len(distances) == active.sum()
     assert len(entropies) < B * T
     distance, scores = np.mean(distances), np.mean(entropies) / (K if reduction == "mean" else 1)
-    loss = wta(hypotheses, y, active, beta=0.7, score_reduction=reduction)
+    loss = sphere_wta(hypotheses, y, active, beta=0.7, score_reduction=reduction)
     assert loss.item() == pytest.approx(distance + 0.7 * scores)
-    assert winner_distance(hypotheses, y, active).item() == pytest.approx(distance)
-    assert scoring(hypotheses, y, active, reduction).item() == pytest.approx(scores)
+    assert sphere_winner_distance(hypotheses, y, active).item() == pytest.approx(distance)
+    assert sphere_scoring(hypotheses, y, active, reduction).item() == pytest.approx(scores)
 
 
 def test_only_winners_and_heard_frames_move() -> None:
     hypotheses, y, active = draw()
-    wta(hypotheses, y, active, beta=1.0, score_reduction="sum").backward()
+    sphere_wta(hypotheses, y, active, beta=1.0, score_reduction="sum").backward()
     assert torch.isfinite(hypotheses.points.grad).all()
     cosines = torch.einsum("btsi,btki->btsk", y.nan_to_num(), hypotheses.points.detach())
     won = torch.nn.functional.one_hot(cosines.argmax(-1), K).bool() & active.unsqueeze(-1)
@@ -77,7 +83,7 @@ def test_two_targets_of_one_winner_give_one_label() -> None:
     points = torch.tensor([[[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]])
     logits = torch.tensor([[50.0, -50.0]])
     y = unit(torch.tensor([[[1.0, 0.1, 0.0], [1.0, 0.0, -0.1]]]))
-    loss = scoring(Hypotheses(points, logits), y, torch.ones(1, 2, dtype=torch.bool), "sum")
+    loss = sphere_scoring(Hypotheses(points, logits), y, torch.ones(1, 2, dtype=torch.bool), "sum")
     assert loss.item() == pytest.approx(0, abs=1e-12)
 
 
@@ -86,24 +92,24 @@ def test_single_targets_are_the_loss_of_the_plane() -> None:
     hypotheses, y, _ = draw()
     y = unit(torch.nan_to_num(y[..., :1, :], 0.5))
     active = torch.ones(B, T, 1, dtype=torch.bool)
-    expected = one_target_scoring(hypotheses, y.squeeze(-2), "sum")
-    assert scoring(hypotheses, y, active, "sum").item() == pytest.approx(expected.item())
+    expected = scoring(hypotheses, y.squeeze(-2), "sum")
+    assert sphere_scoring(hypotheses, y, active, "sum").item() == pytest.approx(expected.item())
 
 
 def test_histogram_is_scored_by_the_nearest_centre() -> None:
     hypotheses, y, active = draw(K=20)
     fixed = Hypotheses(bin_directions(5, 4).expand(B, T, 20, 3), hypotheses.logits)
     expected = np.mean(loop(fixed, y, active)[1])
-    assert scoring(fixed, y, active, "sum").item() == pytest.approx(expected)
+    assert sphere_scoring(fixed, y, active, "sum").item() == pytest.approx(expected)
 
 
 def test_silence_has_no_loss() -> None:
     hypotheses, y, _ = draw()
     silent = torch.zeros(B, T, S, dtype=torch.bool)
-    flat = DirectionComponents(*hypotheses, hypotheses.logits)
+    flat = Components(*hypotheses, -hypotheses.logits)
     for loss in (
-        wta(hypotheses, y, silent, beta=1.0, score_reduction="mean"),
-        mixture(flat, y, silent),
+        sphere_wta(hypotheses, y, silent, beta=1.0, score_reduction="mean"),
+        sphere_mixture(flat, y, silent),
     ):
         assert loss.item() == 0
         for gradient in torch.autograd.grad(loss, [*hypotheses]):
@@ -137,7 +143,7 @@ def test_hypotheses_on_and_opposite_to_targets_train() -> None:
     points = torch.tensor([[[0.0, 0.0, 1.0]], [[0.0, 0.0, -1.0]]], requires_grad=True)
     y = torch.tensor([0.0, 0.0, 1.0]).expand(2, 1, 3)
     hypotheses = Hypotheses(points, torch.zeros(2, 1))
-    loss = wta(hypotheses, y, torch.ones(2, 1, dtype=torch.bool), 1.0, "sum")
+    loss = sphere_wta(hypotheses, y, torch.ones(2, 1, dtype=torch.bool), 1.0, "sum")
     assert loss.item() == pytest.approx(math.pi / 2 + math.log(2))
     loss.backward()
     assert torch.isfinite(points.grad).all()
@@ -151,8 +157,8 @@ def test_one_component_against_scipy(log10: int) -> None:
     turn = min(1.0, kappa**-0.5)
     y = math.cos(turn) * mean + math.sin(turn) * np.array([0.8, -0.6, 0.0])
     log_kappa = torch.tensor([math.log(kappa)], dtype=torch.float64)
-    components = DirectionComponents(torch.tensor(mean)[None], torch.zeros(1), log_kappa)
-    loss = mixture(components, torch.tensor(y)[None], torch.tensor([True]))
+    components = Components(torch.tensor(mean)[None], torch.zeros(1), -log_kappa)
+    loss = sphere_mixture(components, torch.tensor(y)[None], torch.tensor([True]))
     expected = -vonmises_fisher(mean, kappa).logpdf(y)
     # Scipy computes kappa cos - kappa, which loses digits as kappa grows.
     assert loss.item() == pytest.approx(expected, abs=1e-12 + kappa * 1e-14)
@@ -170,9 +176,9 @@ def test_one_component_integrates_to_one(log10: int, dtype: torch.dtype) -> None
     y = torch.stack([sine, 0 * w, 1 - w], -1).to(dtype).unsqueeze(-2)
     north = torch.tensor([0.0, 0.0, 1.0], dtype=dtype).expand(1, 3)
     log_kappa = torch.tensor([math.log(kappa)], dtype=dtype)
-    components = DirectionComponents(north, torch.zeros(1, dtype=dtype), log_kappa)
+    components = Components(north, torch.zeros(1, dtype=dtype), -log_kappa)
     yes = torch.tensor([True])
-    density = torch.stack([-mixture(components, point, yes) for point in y]).double().exp()
+    density = torch.stack([-sphere_mixture(components, point, yes) for point in y]).double().exp()
     total = 2 * math.pi * reach / 2 * (density * torch.from_numpy(weights)).sum().item()
     assert total == pytest.approx(1, abs=1e-5 if dtype == torch.float32 else 1e-8)
 
@@ -184,8 +190,8 @@ def test_gradient_of_the_concentration(log10: int, dtype: torch.dtype) -> None:
     kappa = 10.0**log10
     log_kappa = torch.tensor([math.log(kappa)], dtype=dtype, requires_grad=True)
     north = torch.tensor([[0.0, 0.0, 1.0]], dtype=dtype)
-    components = DirectionComponents(north, torch.zeros(1, dtype=dtype), log_kappa)
-    mixture(components, north, torch.tensor([True])).backward()
+    components = Components(north, torch.zeros(1, dtype=dtype), -log_kappa)
+    sphere_mixture(components, north, torch.tensor([True])).backward()
     expected = -1 + (2 * kappa / math.expm1(2 * kappa) if kappa < 300 else 0)
     tolerance = 1e-6 if dtype == torch.float32 else 1e-14
     assert log_kappa.grad.item() == pytest.approx(expected, abs=tolerance)
@@ -193,14 +199,14 @@ def test_gradient_of_the_concentration(log10: int, dtype: torch.dtype) -> None:
 
 def test_mixture_is_the_loop() -> None:
     hypotheses, y, active = draw()
-    components = DirectionComponents(*hypotheses, 2 * hypotheses.logits.detach().flip(-1))
+    components = Components(*hypotheses, -2 * hypotheses.logits.detach().flip(-1))
     total = 0.0
     for b, t, s in active.nonzero().tolist():
-        kappas = components.log_kappas[b, t].exp()
+        kappas = (-components.log_variances[b, t]).exp()
         cosines = components.points[b, t] @ y[b, t, s]
         densities = kappas / (4 * math.pi * kappas.sinh()) * (kappas * cosines).exp()
         total -= math.log((components.masses[b, t] * densities).sum().item())
-    loss = mixture(components, y, active)
+    loss = sphere_mixture(components, y, active)
     assert loss.item() == pytest.approx(total / int(active.sum()))
     loss.backward()
     assert all(torch.isfinite(part.grad).all() for part in hypotheses)
@@ -211,8 +217,8 @@ def test_mixture_stays_finite_far_away() -> None:
     log_kappas = torch.full((1, 2), math.log(1e6), requires_grad=True)
     points = torch.tensor([[[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]], requires_grad=True)
     y = torch.tensor([[[0.0, 0.0, -1.0]]])
-    components = DirectionComponents(points, torch.zeros(1, 2), log_kappas)
-    loss = mixture(components, y, torch.ones(1, 1, dtype=torch.bool))
+    components = Components(points, torch.zeros(1, 2), -log_kappas)
+    loss = sphere_mixture(components, y, torch.ones(1, 1, dtype=torch.bool))
     assert loss.item() == pytest.approx(1e6, rel=1e-4)
     loss.backward()
     assert torch.isfinite(points.grad).all()

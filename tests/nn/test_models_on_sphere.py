@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
 from vwta.geometry.kernels import Kernel, Uniform, VonMisesFisher
 from vwta.geometry.spaces import Sphere, unit
-from vwta.nn.models import Estimator
+from vwta.nn.losses import sphere_mixture
+from vwta.nn.models import Estimator, MixtureDensity, select
 from vwta.nn.seldnet import (
     DirectionHistogram,
     DirectionMixture,
@@ -18,8 +19,6 @@ from vwta.nn.seldnet import (
     Sizes,
     bin_directions,
 )
-from vwta.nn.sphere_losses import mixture
-from vwta.nn.sphere_models import DirectionMixtureDensity, select
 
 SMALL = Sizes(channels=8, frames=5, bands=16, filters=3, pools=[4, 2], width=4, layers=2)
 HEARD = torch.tensor([[True, False, False, True, True], [False, True, False, False, False]])
@@ -68,7 +67,7 @@ def test_uncut_densities_integrate_to_one() -> None:
     points, areas = sphere(60)
     x = spectrograms()[:1]
     uncut = Estimator(make("wta"), VonMisesFisher(0.3))(x)
-    own = DirectionMixtureDensity(make("mixture"))(x)
+    own = MixtureDensity(make("mixture"), VonMisesFisher)(x)
     for law in (uncut, own):
         density = law.log_prob(points[:, None, None]).exp()
         assert torch.allclose((density * areas[:, None, None]).sum(0), areas.new_ones(1, 5))
@@ -101,8 +100,8 @@ def test_mixture_density_is_what_training_maximises() -> None:
     source = torch.Generator().manual_seed(2)
     y = unit(torch.randn(2, 5, 3, 3, generator=source, dtype=torch.float64))
     active = torch.rand(2, 5, 3, generator=source) < 0.5
-    log_prob = DirectionMixtureDensity(network)(x).log_prob(y.movedim(-2, 0)).movedim(0, -1)
-    loss = mixture(network(x), y, active)
+    log_prob = MixtureDensity(network, VonMisesFisher)(x).log_prob(y.movedim(-2, 0)).movedim(0, -1)
+    loss = sphere_mixture(network(x), y, active)
     assert loss.item() == pytest.approx(-log_prob[active].mean().item(), rel=1e-12)
 
 
