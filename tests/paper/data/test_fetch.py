@@ -467,6 +467,15 @@ def test_mirror_comes_first(
     assert (tmp_path / "bad/uci/file.data").read_bytes() == OTHER
 
 
+def test_mirrors_have_plain_files_only(tmp_path: Path, policy: Policy) -> None:
+    """A device may have no end."""
+    (tmp_path / "mirror/uci").mkdir(parents=True)
+    (tmp_path / "mirror/uci/file.data").symlink_to("/dev/zero")
+    with pytest.raises(Unavailable, match=r"\(mirror\): it is no regular file"):
+        fetch(file_of(), tmp_path / "cache", tmp_path / "mirror", policy)
+    assert is_clean(tmp_path / "cache")
+
+
 def test_room_is_asked_for_first(
     server: Server, tmp_path: Path, policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
