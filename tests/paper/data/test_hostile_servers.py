@@ -474,7 +474,6 @@ MALFORMED: dict[str, tuple[bytes, ...]] = {
 
 
 @pytest.mark.parametrize("case", MALFORMED)
-@pytest.mark.filterwarnings("error")
 def test_malformed_answers_fail_their_address(
     serve: Callable[..., Server], tmp_path: Path, hasty: Policy, case: str
 ) -> None:
