@@ -23,6 +23,7 @@ __all__ = [
     "debugging",
     "explain",
     "explained",
+    "foreign",
     "restored_from",
 ]
 
@@ -137,6 +138,25 @@ def explain(
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return f"there is not enough memory{f' ({text})' if text else ''}. {MEMORY}"
     return next(filter(None, map(_damage, map(Path, inputs))), None)
+
+
+def foreign(text: object, longest: int = 300) -> str:
+    """Text from elsewhere as it may stand in a message: on one line, escaped and not too long.
+
+    Arguments:
+        text: what a server or a file says.
+        longest: characters; the rest is left out.
+
+    Example:
+        >>> foreign("a\\n\\x1b[2J" + "b" * 9, longest=8)
+        'a\\\\n\\\\x1b[2Jbb ...'
+    """
+    whole = str(text)
+    kept = whole[:longest]
+    shown = "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in kept
+    )
+    return f"{shown} ..." if len(whole) > longest else shown
 
 
 @contextmanager

@@ -29,37 +29,43 @@ class Progress:
         self.stream = stream or sys.stderr
         self.draws = self.stream.isatty()
         self._lock = threading.Lock()
-        self._state: dict[str, tuple[int, int | None]] = {}
+        self._state: dict[str, str] = {}
         self._shown: dict[str, float] = {}
         self._drawn = 0.0
 
     def update(self, name: str, done: int, total: int | None) -> None:
         """Shows that `done` bytes of a file have arrived, of `total` if that is known."""
-        now = time.monotonic()
-        with self._lock:
-            self._state[name] = done, total
-            if self.draws:
-                if now - self._drawn >= REDRAW_EVERY:
-                    self._draw()
-                    self._drawn = now
-            elif now - self._shown.setdefault(name, now) >= LOG_EVERY:
-                log.info("%s: %s", name, _amount(done, total))
-                self._shown[name] = now
+        amount = _amount(done, total)
+        self._show(name, f"{_bar(done, total)}{amount}", amount, at_once=False)
+
+    def wait(self, name: str, whom: str) -> None:
+        """Shows that a file waits for somebody else."""
+        self._show(name, f"waiting for {whom}", f"waiting for {whom}", at_once=True)
 
     def end(self, name: str) -> None:
         """Stops showing a file."""
         with self._lock:
-            self._state.pop(name, None)
+            known = self._state.pop(name, None) is not None
             self._shown.pop(name, None)
-            if self.draws:
+            if self.draws and known:
                 self._draw()
+
+    def _show(self, name: str, drawn: str, logged: str, at_once: bool) -> None:
+        """Draws or logs a state of a file if it is time; the first may be logged at once."""
+        now = time.monotonic()
+        with self._lock:
+            self._state[name] = drawn
+            if self.draws:
+                if now - self._drawn >= REDRAW_EVERY:
+                    self._draw()
+                    self._drawn = now
+            elif now - self._shown.setdefault(name, -LOG_EVERY if at_once else now) >= LOG_EVERY:
+                log.info("%s: %s", name, logged)
+                self._shown[name] = now
 
     def _draw(self) -> None:
         """Redraws the line, cut to the width of the terminal."""
-        text = "   ".join(
-            f"{name} {_bar(done, total)}{_amount(done, total)}"
-            for name, (done, total) in self._state.items()
-        )
+        text = "   ".join(f"{name} {state}" for name, state in self._state.items())
         width = shutil.get_terminal_size().columns - 1
         self.stream.write(f"\r\x1b[K{text[:width]}")
         self.stream.flush()

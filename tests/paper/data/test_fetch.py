@@ -14,6 +14,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -381,18 +382,59 @@ def test_leaves_https_for_nobody(
     assert waits == []
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make a certificate with")
-def test_certificates_are_checked(
-    server: Server, tmp_path: Path, policy: Policy, waits: list
-) -> None:
+@pytest.fixture
+def certificate(server: Server, tmp_path: Path) -> Path:
+    """Of a server that speaks https; nobody knows who signed it."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl to make a certificate with")
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     make = "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=127.0.0.1"
+    make += " -addext subjectAltName=IP:127.0.0.1"
     subprocess.run(
         [*make.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     server.socket = context.wrap_socket(server.socket, server_side=True)
+    return certificate
+
+
+def test_resumes_over_https(
+    server: Server,
+    tmp_path: Path,
+    policy: Policy,
+    certificate: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    url = server.url("/file", good(CONTENT, part=0.4), good(CONTENT)).replace("http:", "https:")
+    assert fetch(file_of(url), tmp_path / "cache", policy=policy).read_bytes() == CONTENT
+    assert [text is None for text in server.ranges] == [True, False]
+
+
+def test_slow_over_https(
+    server: Server,
+    tmp_path: Path,
+    policy: Policy,
+    certificate: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def slow(handler: BaseHTTPRequestHandler) -> None:
+        reply(handler, 200, b"", Content_Length=len(CONTENT))
+        for _ in range(200):
+            handler.wfile.write(b"x")
+            time.sleep(0.02)
+
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    url = server.url("/file", slow).replace("http:", "https:")
+    hasty = replace(policy, attempts=1, window=0.2)
+    with pytest.raises(Unavailable, match=r"came in 0.* s, at least 5.0 kB a second are expected"):
+        fetch(file_of(url), tmp_path / "cache", policy=hasty)
+
+
+def test_certificates_are_checked(
+    server: Server, tmp_path: Path, policy: Policy, waits: list, certificate: Path
+) -> None:
     url = server.url("/file", good(CONTENT)).replace("http:", "https:")
     with pytest.raises(Unavailable, match="certificate verify failed"):
         fetch(file_of(url), tmp_path / "cache", policy=policy)
@@ -465,6 +507,15 @@ def test_mirror_comes_first(
     assert path.read_bytes() == CONTENT
     assert len(server.seen) == 1, "the mirror that is named counts, but not against the checksum"
     assert (tmp_path / "bad/uci/file.data").read_bytes() == OTHER
+
+
+def test_mirrors_have_plain_files_only(tmp_path: Path, policy: Policy) -> None:
+    """A device may have no end."""
+    (tmp_path / "mirror/uci").mkdir(parents=True)
+    (tmp_path / "mirror/uci/file.data").symlink_to("/dev/zero")
+    with pytest.raises(Unavailable, match=r"\(mirror\): it is no regular file"):
+        fetch(file_of(), tmp_path / "cache", tmp_path / "mirror", policy)
+    assert is_clean(tmp_path / "cache")
 
 
 def test_room_is_asked_for_first(

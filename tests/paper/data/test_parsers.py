@@ -23,8 +23,9 @@ from vwta.paper.data.ansyn import CHANNELS, COLUMNS, RATE, Event, read_events, r
 from vwta.paper.data.archives import unpack
 from vwta.paper.data.own import read_csv
 from vwta.paper.data.regression import Table
+from vwta.paper.data.transfer import Policy
 from vwta.paper.data.uci import SETS, read
-from vwta.paper.data.zenodo import read_lock
+from vwta.paper.data.zenodo import lock_record, read_lock
 
 T = TypeVar("T")
 HEADER = ",".join(COLUMNS) + "\n"
@@ -161,6 +162,66 @@ def test_locks(content: bytes, tmp_path: Path) -> None:
     files = parsed(lambda: read_lock(path, ["a.zip"], "audio"), Mismatch)
     if files is not None:
         assert files["a.zip"].path == "audio/a.zip"
+
+
+RECORD = {
+    "files": [
+        {
+            "key": "a.zip",
+            "size": 1,
+            "checksum": "md5:" + "0" * 32,
+            "links": {"self": "https://host/a.zip"},
+        }
+    ]
+}
+ODD = JSON | st.sampled_from(
+    [[], {}, ["a.zip"], "\ud800", "https://a b", 10**30, 10**4000, "\x1b[2J"]
+)
+
+
+@st.composite
+def records(draw: st.DrawFn) -> bytes:
+    """A record of Zenodo with other values in some places."""
+    record: dict[str, Any] = deepcopy(RECORD)
+    (file,) = record["files"]
+    for place in draw(st.sets(st.sampled_from([*file, "self", "more"]))):
+        if place == "more":
+            record["files"].insert(0, draw(ODD | st.fixed_dictionaries({"key": ODD})))
+        else:
+            (file.get("links") if place == "self" else file)[place] = draw(ODD)
+        if place == "links":
+            break
+    return json.dumps(record).encode()
+
+
+@settings(max_examples=300)
+@given(content=records() | spoilt(json.dumps(RECORD).encode()))
+@example(content=json.dumps({"files": [{**RECORD["files"][0], "key": ["a.zip"]}]}).encode())
+@example(content=json.dumps({"files": [{**RECORD["files"][0], "links": {"self": []}}]}).encode())
+@example(content=b'{"files": [{"key": "a.zip", "size": ' + b"[" * 900 + b"]" * 900 + b"}]}")
+@example(content=b'{"files": ' + b"9" * 5000 + b"}")
+def test_records(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock that can be read again, or one line that says what is wrong with the record."""
+
+    def download(url: str, path: Path, policy: Policy) -> None:
+        path.write_bytes(content)
+
+    monkeypatch.setattr("vwta.paper.data.zenodo.download", download)
+    (tmp_path / "lock.json").unlink(missing_ok=True)
+    url = "https://host/api/records/1"
+    try:
+        path = lock_record(url, ["a.zip"], "lock.json", tmp_path)
+    except Mismatch as error:
+        message = str(error)
+        assert message.isprintable()
+        assert len(message) < 1000
+        assert "Remedy: " in message
+        assert not (tmp_path / "lock.json").exists()
+    else:
+        (file,) = read_lock(path, ["a.zip"], "audio").values()
+        assert file.sources[0].url == "https://host/records/1/files/a.zip"
+        assert all(source.url.isascii() and source.url.isprintable() for source in file.sources)
+        assert 0 < file.bytes <= 10**12
 
 
 def archive() -> bytes:

@@ -136,6 +136,19 @@ BAD = {
         r"ov1_split1\.zip has the checksum None, no md5",
     ),
     "empty archive": (body(changed("ov1_split2.zip", size=0)), r"ov1_split2\.zip has 0 bytes"),
+    "a name of another kind": (
+        body(changed("ov1_split2.zip", key=["ov1_split2.zip"])),
+        r"ov1_split2\.zip is missing",
+    ),
+    "immense": (
+        body(changed("ov1_split2.zip", size=10**400)),
+        r"ov1_split2\.zip has 1000+\.\.\.0+ ",
+    ),
+    "escapes": (
+        body(changed("ov1_split2.zip", checksum="\x1b[2J" + "x" * 10**6)),
+        r"ov1_split2\.zip has the checksum '\\x1b\[2Jx+\.\.\.x+', no md5",
+    ),
+    "endless": (b" " * (10**7 + 1), "10.0 MB or more"),
     "size as text": (body(changed("ov1_split2.zip", size="3")), r"ov1_split2\.zip has '3' bytes"),
 }
 
@@ -144,9 +157,21 @@ BAD = {
 def test_bad_records_are_refused(website: Any, tmp_path: Path, policy: Policy, case: str) -> None:
     answer, message = BAD[case]
     website.answers[API] = [(200, answer)]
-    with pytest.raises(Mismatch, match=message):
+    with pytest.raises(Unavailable if case == "endless" else Mismatch, match=message):
         lock(website, tmp_path, policy)
     assert not (tmp_path / LOCK).exists()
+
+
+@pytest.mark.parametrize("own", [None, 1, [], ["https://host/a"], "", "a\n", "ftp://host/a"])
+def test_links_that_are_no_addresses_are_left_out(
+    website: Any, tmp_path: Path, policy: Policy, own: object
+) -> None:
+    record = changed("ov1_split1.zip", links={"self": own})
+    website.answers[API] = [(200, body(record))]
+    (file,) = read_lock(lock(website, tmp_path, policy), NAMES[:1], "audio/ansyn").values()
+    assert [source.url for source in file.sources] == [
+        f"{website.address}/records/1237703/files/ov1_split1.zip"
+    ]
 
 
 def test_spoilt_lock_is_refused(website: Any, tmp_path: Path, policy: Policy) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["Limits", "extract", "unpack"]
 
 import errno
+import io
 import os
 import re
 import shutil
@@ -17,12 +18,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import NoReturn
 
-from vwta.io.errors import BadArchive
+from vwta.io.errors import BadArchive, foreign
 from vwta.io.storage import atomic, atomic_folder
 
 BLOCK = 2**20
 ENCRYPTED = 0x1
+ENTRY = b"PK\x01\x02"  # begins each member's entry in the directory
+END = 56  # bytes of the longest record after the directory
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others cannot be undone bit by bit
 DAMAGED = (
     zipfile.BadZipFile,
@@ -44,11 +48,15 @@ class Limits:
         members: number of files and folders.
         total: bytes of all files.
         ratio: bytes of a file for each byte that it takes in the archive.
+        depth: folders within folders.
+        entry: bytes of a member's entry in the directory, on average.
     """
 
     members: int = 100_000
     total: int = 64 * 2**30
     ratio: float = 200.0
+    depth: int = 50
+    entry: int = 1000
 
 
 def unpack(archive: Path, folder: Path, limits: Limits | None = None) -> None:
@@ -91,24 +99,52 @@ def extract(archive: Path, member: str, path: Path, limits: Limits | None = None
 def _opened(archive: Path, limits: Limits) -> Iterator[zipfile.ZipFile]:
     """An archive all of whose members are harmless; damage found later is reported likewise."""
     try:
-        with zipfile.ZipFile(archive) as opened:
+        with _Guarded(archive, limits) as file, zipfile.ZipFile(file) as opened:
+            file.opened = True
             _check(archive, opened.infolist(), limits)
             yield opened
     except (*DAMAGED, OSError) as error:
         if isinstance(error, OSError) and error.errno not in IMPOSSIBLE:
             raise
         raise BadArchive(
-            f"{archive} is damaged: {error}. Remedy: delete it and fetch it again"
+            f"{archive} is damaged: {foreign(error)}. Remedy: delete it and fetch it again"
         ) from error
 
 
+class _Guarded(io.FileIO):
+    """A file whose directory is looked at before zipfile parses it, which may take minutes.
+
+    Whatever zipfile takes for the directory is checked, as it comes through here.
+    """
+
+    def __init__(self, archive: Path, limits: Limits) -> None:
+        super().__init__(archive)
+        self.archive, self.limits, self.opened = archive, limits, False
+
+    def read(self, number: int | None = -1, /) -> bytes:
+        """Reads like any file, but refuses a directory that is too large."""
+        number = -1 if number is None else number
+        most = self.limits.members * self.limits.entry
+        is_directory = not self.opened and number > END  # fewer bytes say where the directory is
+        if is_directory and number > most:
+            _refuse(self.archive, f"its directory takes {number} bytes, more than {most}")
+        content = super().read(number) or b""
+        if is_directory:
+            _check_members(self.archive, content.count(ENTRY), self.limits)
+        return content
+
+
+def _check_members(archive: Path, number: int, limits: Limits) -> None:
+    if number > limits.members:
+        _refuse(archive, f"it has {number} members, more than {limits.members}")
+
+
 def _check(archive: Path, infos: list[zipfile.ZipInfo], limits: Limits) -> None:
-    if len(infos) > limits.members:
-        _refuse(archive, f"it has {len(infos)} members, more than {limits.members}")
+    _check_members(archive, len(infos), limits)
     for info in infos:
         why = _harm(info, limits)
         if why:
-            _refuse(archive, f"its member {info.orig_filename!r} {why}")
+            _refuse(archive, f"its member {_shown(info.orig_filename)} {why}")
     total = sum(info.file_size for info in infos)
     if total > limits.total:
         _refuse(archive, f"it unpacks to {total} bytes, more than {limits.total}")
@@ -116,9 +152,9 @@ def _check(archive: Path, infos: list[zipfile.ZipInfo], limits: Limits) -> None:
     files = {PurePosixPath(info.filename) for info in infos if not info.is_dir()}
     for place, count in times.items():
         if count > 1:
-            _refuse(archive, f"it has {count} members {str(place)!r}")
+            _refuse(archive, f"it has {count} members {_shown(str(place))}")
         for parent in files.intersection(place.parents):
-            _refuse(archive, f"its member {str(parent)!r} is a file and a folder")
+            _refuse(archive, f"its member {_shown(str(parent))} is a file and a folder")
 
 
 def _harm(info: zipfile.ZipInfo, limits: Limits) -> str | None:
@@ -131,6 +167,8 @@ def _harm(info: zipfile.ZipInfo, limits: Limits) -> str | None:
         return "has an absolute path"
     if ".." in name.split("/") or not PurePosixPath(name).parts:
         return "would be outside of its folder"
+    if name.count("/") > limits.depth:
+        return f"is below more than {limits.depth} folders"
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
         return "is a link or a device"
     if info.flag_bits & ENCRYPTED:
@@ -142,7 +180,11 @@ def _harm(info: zipfile.ZipInfo, limits: Limits) -> str | None:
     return None
 
 
-def _refuse(archive: Path, why: str) -> None:
+def _shown(name: str) -> str:
+    return foreign(repr(name), longest=100)
+
+
+def _refuse(archive: Path, why: str) -> NoReturn:
     raise BadArchive(
         f"{archive} is not unpacked: {why}. Remedy: delete it and fetch it again; "
         "if it is the official file, raise the limits or report it"
@@ -156,7 +198,7 @@ def _find(archive: Path, opened: zipfile.ZipFile, member: str) -> zipfile.ZipInf
     name = PurePosixPath(member).name
     similar = [info for info in files.values() if PurePosixPath(info.filename).name == name]
     if len(similar) != 1:
-        found = ", ".join(sorted(files)[:10])
+        found = ", ".join(foreign(name, longest=100) for name in sorted(files)[:10])
         _refuse(archive, f"it has no member {member!r}; its first ones are {found or 'none'}")
     return similar[0]
 

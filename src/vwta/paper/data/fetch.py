@@ -9,20 +9,24 @@ import hashlib
 import logging
 import os
 import shutil
+import socket
+import stat
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from vwta.io.errors import BadArchive, DataError, Mismatch, Unavailable
+from vwta.io.errors import BadArchive, DataError, Mismatch, NoSpace, Unavailable, foreign
 from vwta.io.progress import Progress, size
 from vwta.io.storage import atomic, check_space, full_disk, key
 from vwta.paper.data.archives import Limits, extract
 from vwta.paper.data.transfer import Failed, Policy, download
 
 MIRROR = "VWTA_MIRROR"  # environment variable that names the mirror unless the caller does
+POLLED = 0.1  # seconds between two looks at a lock
 PARTIAL = ".partial"  # folder of the cache in which unfinished downloads wait for the next run
 IN_ARCHIVE = Limits(members=1000, total=4 * 2**30)
 
@@ -88,31 +92,12 @@ def fetch(
     Returns:
         Where it is. Its content has one of the checksums.
     """
-    target = cache / file.path
     policy, progress = policy or Policy(), progress or Progress()
-    tried: list[str] = []
-    with _turn(cache, file):
-        if target.exists():
-            try:
-                return _checked(target, file)
-            except Mismatch as error:
-                log.warning("%s: fetched again, because %s", target, error)
-        _sweep(target)
-        mirror = mirror or _mirror_of_environment()
-        if mirror is not None:
-            try:
-                return _copy(mirror / file.path, target, file, policy)
-            except (OSError, Mismatch) as error:
-                tried.append(f"{mirror / file.path} (mirror): {_why(error)}")
-                log.info("%s", tried[-1])
-        for source in file.sources:
-            log.info("%s: from %s", target, source.url)
-            try:
-                return _take(source, target, file, cache, policy, progress)
-            except (Failed, Mismatch, BadArchive) as error:
-                tried.append(f"{source.url}: {_why(error)}")
-                log.info("%s", tried[-1])
-    raise _unavailable(file, tried)
+    with _lock(cache, file, progress):
+        path = _find(file, cache, mirror or _mirror_of_environment(), policy, progress)
+        for source in file.sources:  # parts of addresses that failed are of no use now
+            shutil.rmtree(_partial(source, file, cache).parent, ignore_errors=True)
+        return path
 
 
 def fetch_all(
@@ -147,6 +132,38 @@ def checksum(path: Path, algorithm: str) -> str:
         return f"{algorithm}:{hashlib.file_digest(content, algorithm).hexdigest()}"
 
 
+def _find(file: File, cache: Path, mirror: Path | None, policy: Policy, progress: Progress) -> Path:
+    """Where a file is in the cache: it is there, or comes from the mirror or an address."""
+    target = cache / file.path
+    tried: list[str] = []
+    crowded: NoSpace | None = None
+    if target.exists():
+        try:
+            return _checked(target, file)
+        except Mismatch as error:
+            log.warning("%s: fetched again, because %s", target, error)
+    _sweep(target)
+    if mirror is not None:
+        try:
+            return _copy(mirror / file.path, target, file, policy)
+        except (OSError, Mismatch) as error:
+            tried.append(f"{mirror / file.path} (mirror): {_why(error)}")
+            log.info("%s", tried[-1])
+    for source in file.sources:
+        log.info("%s: from %s", target, source.url)
+        try:
+            return _take(source, target, file, cache, policy, progress)
+        except (Failed, Mismatch, BadArchive) as error:
+            tried.append(f"{source.url}: {_why(error)}")
+            log.info("%s", tried[-1])
+        except NoSpace as error:
+            if file.bytes and not source.member:
+                raise
+            crowded = error  # by what the server says of its size, so that another may do
+            log.info("%s: %s", source.url, error)
+    raise crowded or _unavailable(file, tried)
+
+
 def _checked(path: Path, file: File) -> Path:
     """The path, if its content is accepted."""
     found = {checksum(path, name) for name in {text.partition(":")[0] for text in file.checksums}}
@@ -160,7 +177,10 @@ def _checked(path: Path, file: File) -> Path:
 
 def _copy(source: Path, target: Path, file: File, policy: Policy) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
-    check_space(target.parent, source.stat().st_size, policy.margin)
+    facts = source.stat()
+    if not stat.S_ISREG(facts.st_mode):
+        raise Mismatch("it is no regular file")
+    check_space(target.parent, facts.st_size, policy.margin)
     with full_disk(target.parent), atomic(target) as temporary:
         shutil.copyfile(source, temporary)
         _checked(temporary, file)
@@ -172,7 +192,7 @@ def _take(
     source: Source, target: Path, file: File, cache: Path, policy: Policy, progress: Progress
 ) -> Path:
     """Downloads a file, or the archive that it is in, and puts it at its place."""
-    partial = cache / PARTIAL / key(url=source.url) / target.name
+    partial = _partial(source, file, cache)
     known = file.bytes or 0
     sizes = {"extra": known} if source.member else {"expected": known}
     try:
@@ -209,6 +229,11 @@ def _place(source: Source, partial: Path, target: Path, file: File) -> Path:
     return target
 
 
+def _partial(source: Source, file: File, cache: Path) -> Path:
+    """Where an unfinished download waits."""
+    return cache / PARTIAL / key(url=source.url, path=file.path) / Path(file.path).name
+
+
 def _sweep(target: Path) -> None:
     """Removes what a process left here that was killed while it wrote this very file."""
     for left in target.parent.glob(f".*{target.name}.*.tmp"):
@@ -216,14 +241,40 @@ def _sweep(target: Path) -> None:
 
 
 @contextmanager
-def _turn(cache: Path, file: File) -> Iterator[None]:
-    """Waits until no other process fetches the same file."""
+def _lock(cache: Path, file: File, progress: Progress) -> Iterator[None]:
+    """Waits until nobody else fetches the same file, and says so."""
     folder = cache / PARTIAL
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"{key(path=file.path)}.lock").open("w") as lock:
-        with suppress(OSError):  # some network disks know no locks
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    with (folder / f"{key(path=file.path)}.lock").open("a+", encoding="utf-8") as lock:
+        try:
+            while not _is_free(lock):
+                progress.wait(file.path, f"{_holder(lock)}, which fetches the same file")
+                time.sleep(POLLED)
+        finally:
+            progress.end(file.path)
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()} on {socket.gethostname()}")
+        lock.flush()
         yield
+
+
+def _is_free(lock: TextIO) -> bool:
+    """Whether a lock could be taken."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        log.debug("%s: this disk knows no locks", lock.name)
+    return True
+
+
+def _holder(lock: TextIO) -> str:
+    """Who holds a lock, by what it wrote there."""
+    lock.seek(0)
+    with suppress(UnicodeDecodeError):
+        return foreign(lock.read(200)) or "another process"
+    return "another process"
 
 
 def _mirror_of_environment() -> Path | None:

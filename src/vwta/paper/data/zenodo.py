@@ -7,15 +7,21 @@ __all__ = ["lock_record", "read_lock"]
 import json
 import logging
 import re
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from vwta.io.errors import Mismatch, Unavailable
+from vwta.io.errors import Mismatch, Unavailable, foreign
 from vwta.io.storage import atomic
 from vwta.paper.data.fetch import MIRROR, File, Source
 from vwta.paper.data.transfer import Failed, Policy, download
+
+RECORD = 10**7  # bytes that a record may have, Zenodo's take some thousand
+LARGEST = 10**12  # bytes that a file may have
+ADDRESS = re.compile(r"https?://[!-~]{1,2000}")
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +108,7 @@ def _ask(
     with TemporaryDirectory(dir=folder, prefix=".record") as temporary:
         answer = Path(temporary, "record.json")
         try:
-            download(url, answer, policy)
+            download(url, answer, replace(policy or Policy(), largest=RECORD))
         except Failed as error:
             raise Unavailable(
                 f"The list of files {url} cannot be had: {error}\n"
@@ -113,17 +119,20 @@ def _ask(
     files = record.get("files")
     if not isinstance(files, list) or not all(isinstance(file, dict) for file in files):
         raise Mismatch(f"{url} has no list of files. {remedy}")
-    found = {file.get("key"): file for file in files}
+    found = {file["key"]: file for file in files if isinstance(file.get("key"), str)}
     entries = {name: _entry(url, name, found[name]) if name in found else None for name in names}
     return _checked(entries, url, remedy)
 
 
 def _entry(url: str, name: str, file: Mapping[str, Any]) -> dict[str, Any]:
-    """What a lock says of a file of a record: the page's address comes before the record's own."""
+    """What a lock says of a file of a record: the page's address comes before the record's own.
+
+    The record's own address may be missing, or no address at all.
+    """
     page = f"{url.replace('/api/records/', '/records/')}/files/{name}"
     links = file.get("links")
     own = links.get("self") if isinstance(links, dict) else None
-    urls = list(dict.fromkeys(filter(None, [page, own])))
+    urls = [page, own] if _is_address(own) and own != page else [page]
     return {"bytes": file.get("size"), "checksum": file.get("checksum"), "urls": urls}
 
 
@@ -131,7 +140,7 @@ def _json(path: Path, place: str, remedy: str) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise Mismatch(f"{place} is no JSON: {error}. {remedy}") from error
+        raise Mismatch(f"{place} is no JSON: {foreign(error)}. {remedy}") from error
     if not isinstance(content, dict):
         raise Mismatch(f"{place} is JSON of another kind. {remedy}")
     return content
@@ -151,9 +160,13 @@ def _faults(entry: Any) -> Iterator[str]:
         yield "is missing"
         return
     size, checksum, urls = (entry.get(key) for key in ("bytes", "checksum", "urls"))
-    if type(size) is not int or size <= 0:
-        yield f"has {size!r} bytes"
+    if type(size) is not int or not 0 < size <= LARGEST:
+        yield f"has {reprlib.repr(size)} bytes"
     if not isinstance(checksum, str) or not re.fullmatch(r"md5:[0-9a-f]{32}", checksum):
-        yield f"has the checksum {checksum!r}, no md5"
-    if not isinstance(urls, list) or not urls or not all(isinstance(url, str) for url in urls):
-        yield f"has the addresses {urls!r}"
+        yield f"has the checksum {reprlib.repr(checksum)}, no md5"
+    if not isinstance(urls, list) or not urls or not all(map(_is_address, urls)):
+        yield f"has the addresses {reprlib.repr(urls)}"
+
+
+def _is_address(url: Any) -> bool:
+    return isinstance(url, str) and ADDRESS.fullmatch(url) is not None
