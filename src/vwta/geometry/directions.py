@@ -13,9 +13,10 @@ its start, rays along a side that is near would count beyond measure, and those 
 
 from __future__ import annotations
 
-__all__ = ["Directions", "Rays"]
+__all__ = ["Directions", "Rays", "cast_rays"]
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,7 +25,7 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from vwta.geometry.kernels import Kernel
-from vwta.geometry.spaces import Box, Space, unit
+from vwta.geometry.spaces import Space, Sphere, unit
 
 REPLICATES = 8  # independent scramblings: their scatter is the stated error
 WORK = 2**23  # numbers held at once while rays are cut
@@ -50,21 +51,30 @@ class Directions:
             raise ValueError(f"Directions need a multiple of {REPLICATES}, found {self.count}")
 
 
-class Rays:
+def cast_rays(points: Tensor, row: Tensor, atom: Tensor, space: Space, how: Directions) -> Rays:
+    """Rays of chosen cells, see :class:`Rays`, in a box or on the sphere."""
+    kind = _SphereRays if isinstance(space, Sphere) else _BoxRays
+    return kind(points, row, atom, space, how)
+
+
+class Rays(ABC):
     """Rays of chosen cells, each with the line that ends it.
 
     Arguments:
         points: atoms in float64, `(B, K, e)`.
         row: which of the `B` tessellations each cell belongs to, `(C,)`.
         atom: which of the `K` atoms it surrounds, `(C,)`.
+        space: where they lie.
+        how: choice of the directions.
     """
+
+    _slowest: float  # a line ends a ray if the ray comes nearer to it faster than this
 
     def __init__(
         self, points: Tensor, row: Tensor, atom: Tensor, space: Space, how: Directions
     ) -> None:
         self.space, self.dim = space, space.dim(points.shape[-1])
         self.row, self.atom = row, atom
-        self._pinned = self.dim > 1 and not space.curved  # the start of rays has no gradient
         self.aim = _aim(how, self.dim, len(row), points)  # (1 or C, S, e)
         with torch.no_grad():
             size = points.shape[1] * points.shape[2]
@@ -73,12 +83,7 @@ class Rays:
     def log_mass(self, points: Tensor, kernel: Kernel) -> Tensor:
         """Log of the mean of `F_h(reach)`, `(C,)`; differentiable in `points` and `kernel.h`."""
         parts = (self._masses(points, kernel, part) for part in self._parts(points.shape[2]))
-        log_mass = torch.cat([_log_mean(masses, self.dim) for masses in parts])
-        if not self._pinned or not (points.requires_grad and torch.is_grad_enabled()):
-            return log_mass
-        z = points[self.row, self.atom]
-        pull = self._pull(points.detach(), kernel.at(kernel.h.detach()), log_mass.detach())
-        return log_mass + (pull * (z - z.detach())).sum(-1)
+        return torch.cat([_log_mean(masses, self.dim) for masses in parts])
 
     def error(self, points: Tensor, kernel: Kernel) -> Tensor:
         """Standard error of the log-mass, `(C,)`: 0 in one dimension, where it is exact."""
@@ -122,14 +127,8 @@ class Rays:
                 found.append((ray * at.radial_moment(reach, self.dim, p)[..., None]).mean(1))
         return [torch.cat(found) for found in means]
 
-    def _pull(self, points: Tensor, kernel: Kernel, log_mass: Tensor) -> Tensor:
-        """Gradient of the log-mass by an atom whose cell stays, `(C, d)`."""
-        mass = log_mass.exp().clamp_min(torch.finfo(log_mass.dtype).tiny)
-        (first,) = self._moments(points, kernel, (1,))
-        return first / (mass * kernel.h**2)[:, None]
-
     def _parts(self, size: int) -> list[slice]:
-        """Pieces of the cells, for work with `size` numbers a ray."""
+        """Slices of the cells that are worked on at once, with `size` numbers for each ray."""
         step = max(1, WORK // (self.aim.shape[1] * size))
         return [slice(start, start + step) for start in range(0, max(len(self.row), 1), step)]
 
@@ -142,14 +141,16 @@ class Rays:
         log_mass = kernel.log_mass(torch.where(blocked, torch.ones_like(reach), reach), self.dim)
         return torch.where(blocked, torch.full_like(reach, -math.inf), log_mass)
 
+    def _aim_of(self, cells: slice) -> Tensor:
+        return self.aim if len(self.aim) == 1 else self.aim[cells]
+
+    @abstractmethod
     def _rays(self, points: Tensor, cells: slice) -> Tensor:
-        """Unit directions `(C, S, e)`, tangent to the space at the atoms."""
-        aim = self.aim if len(self.aim) == 1 else self.aim[cells]
-        if not self.space.curved:
-            return aim
-        z = points[self.row[cells], self.atom[cells]][:, None]
-        tangent = aim - (aim * z).sum(-1, keepdim=True) * z
-        return unit(tangent)
+        """Unit directions `(1 or C, S, e)`, tangent to the space at the atoms."""
+
+    @abstractmethod
+    def _reach(self, points: Tensor, cells: slice) -> Tensor:
+        """How far the cell goes along every ray, `(C, S)`, differentiable as said above."""
 
     def _first_line(self, points: Tensor, cells: slice) -> Tensor:
         """The line that ends each ray, `(C, S)`: an atom, `K + i` for side `i`, or -1 for none."""
@@ -166,33 +167,81 @@ class Rays:
                 -1,
             )
         best, line = inverse.max(-1)
-        ends = best > (-math.inf if self.space.curved else 0)
+        ends = best > self._slowest
         return torch.where(ends, line, torch.full_like(line, -1))
 
-    def _reach(self, points: Tensor, cells: slice) -> Tensor:
-        """How far the cell goes along every ray, `(C, S)`, differentiable as said above."""
-        row, line, count = self.row[cells], self.line[cells], points.shape[1]
-        z, ray = points[row, self.atom[cells]][:, None], self._rays(points, cells)
-        ends = (line >= 0) & (line < count)
+    def _neighbours(self, points: Tensor, cells: slice) -> tuple[Tensor, ...]:
+        """Atoms `(C, 1, e)`, and for each ray whether a neighbour ends it, which, and how far.
+
+        The last two are `(C, S, e)`: the neighbour's place, and the step to it from the atom.
+        """
+        row, line = self.row[cells], self.line[cells]
+        z = points[row, self.atom[cells]][:, None]
+        ends = (line >= 0) & (line < points.shape[1])
         neighbour = points[row[:, None], torch.where(ends, line, 0)]
         apart = torch.where(ends[..., None], neighbour - z, torch.ones_like(neighbour))
+        return z, ends, neighbour, apart
+
+
+class _BoxRays(Rays):
+    """Rays in a box, that end at bisectors ahead or at sides."""
+
+    _slowest = 0.0
+
+    @property
+    def _pinned(self) -> bool:
+        """Whether the start of rays has no gradient."""
+        return self.dim > 1
+
+    def log_mass(self, points: Tensor, kernel: Kernel) -> Tensor:
+        log_mass = super().log_mass(points, kernel)
+        if not self._pinned or not (points.requires_grad and torch.is_grad_enabled()):
+            return log_mass
+        z = points[self.row, self.atom]
+        pull = self._pull(points.detach(), kernel.at(kernel.h.detach()), log_mass.detach())
+        return log_mass + (pull * (z - z.detach())).sum(-1)
+
+    def _pull(self, points: Tensor, kernel: Kernel, log_mass: Tensor) -> Tensor:
+        """Gradient of the log-mass by an atom whose cell stays, `(C, d)`."""
+        mass = log_mass.exp().clamp_min(torch.finfo(log_mass.dtype).tiny)
+        (first,) = self._moments(points, kernel, (1,))
+        return first / (mass * kernel.h**2)[:, None]
+
+    def _rays(self, points: Tensor, cells: slice) -> Tensor:
+        return self._aim_of(cells)
+
+    def _reach(self, points: Tensor, cells: slice) -> Tensor:
+        z, ends, _, apart = self._neighbours(points, cells)
+        ray = self._rays(points, cells)
         rate = (apart * ray).sum(-1)
-        if self.space.curved:
-            reach = torch.atan2((apart**2).sum(-1) / 2, (neighbour * ray).sum(-1))
-            return torch.where(ends, reach, torch.full_like(reach, math.pi))
         rate = torch.where(ends, rate, torch.ones_like(rate))
         start = z.detach() if self._pinned else z
         middle = ((apart / 2 + (z - start)) * apart).sum(-1)
         reach = torch.where(ends, middle / rate, torch.full_like(rate, math.inf))
-        assert isinstance(self.space, Box)
         normals, to_side = self.space.sides(start[:, 0])
-        side = line - count
+        side = self.line[cells] - points.shape[1]
         at_side = side >= 0
         side = torch.where(at_side, side, 0)
         rate = (normals[side] * ray).sum(-1)
         rate = torch.where(at_side, rate, torch.ones_like(rate))
         to_side = torch.where(to_side.isinf(), torch.zeros_like(to_side), to_side)
         return torch.where(at_side, to_side.gather(1, side) / rate, reach)
+
+
+class _SphereRays(Rays):
+    """Rays along great circles; every bisector ends every ray."""
+
+    _slowest = -math.inf
+
+    def _rays(self, points: Tensor, cells: slice) -> Tensor:
+        aim, z = self._aim_of(cells), points[self.row[cells], self.atom[cells]][:, None]
+        return unit(aim - (aim * z).sum(-1, keepdim=True) * z)
+
+    def _reach(self, points: Tensor, cells: slice) -> Tensor:
+        _, ends, neighbour, apart = self._neighbours(points, cells)
+        ray = self._rays(points, cells)
+        reach = torch.atan2((apart**2).sum(-1) / 2, (neighbour * ray).sum(-1))
+        return torch.where(ends, reach, torch.full_like(reach, math.pi))
 
 
 def _aim(how: Directions, dim: int, cells: int, like: Tensor) -> Tensor:

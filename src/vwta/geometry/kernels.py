@@ -7,7 +7,15 @@ Mises-Fisher kernel share the form `exp(-w / h^2)`.
 
 from __future__ import annotations
 
-__all__ = ["Gaussian", "Kernel", "Uniform", "VonMisesFisher", "phi"]
+__all__ = [
+    "Gaussian",
+    "Kernel",
+    "Uniform",
+    "VonMisesFisher",
+    "phi",
+    "sample_sphere",
+    "sphere_moments",
+]
 
 import math
 from abc import ABC, abstractmethod
@@ -15,6 +23,9 @@ from typing import Self
 
 import torch
 from torch import Tensor
+from torch.distributions import constraints
+
+from vwta.geometry.spaces import Box, Space, Sphere
 
 
 class Kernel(ABC):
@@ -28,7 +39,6 @@ class Kernel(ABC):
     """
 
     h: Tensor
-    curved = False
 
     def __repr__(self) -> str:
         h = f"{self.h.item():g}" if self.h.numel() == 1 else f"tensor{tuple(self.h.shape)}"
@@ -43,6 +53,10 @@ class Kernel(ABC):
         kernel = object.__new__(type(self))
         kernel.h = h
         return kernel
+
+    @abstractmethod
+    def check(self, space: Space) -> None:
+        """Raise an error if this kernel cannot be cut to the cells of a space."""
 
     @abstractmethod
     def log_density(self, w: Tensor, d: int) -> Tensor:
@@ -78,11 +92,35 @@ class Gaussian(Kernel):
         tensor([-0.4516])
     """
 
+    centred = True  # whether the mean of the uncut kernel is its atom
+
     def __init__(self, h: Tensor | float) -> None:
         self.h = _bandwidth(h)
 
     def with_bandwidth(self, h: Tensor | float) -> Gaussian:
         return type(self)(h)
+
+    def check(self, space: Space) -> None:
+        if not isinstance(space, Box):
+            raise TypeError(f"{space} needs a VonMisesFisher or Uniform kernel, found {self!r}")
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """Where the uncut kernel has a density."""
+        return constraints.real_vector
+
+    def normalise(self, y: Tensor, name: str, validate: bool) -> Tensor:
+        """Points `(*, e)` as the uncut kernel takes them, see :meth:`Space.normalise`."""
+        return y
+
+    def sample(self, z: Tensor, generator: torch.Generator | None) -> Tensor:
+        """A point of the uncut kernel around each atom `z` `(*, e)`; `h` is `(*)` or a number."""
+        noise = torch.randn(z.shape, dtype=z.dtype, device=z.device, generator=generator)
+        return z + self.h[..., None] * noise
+
+    def moments(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Means of `y - z` and its squares under the uncut kernels at `z` `(*, e)`."""
+        return torch.zeros_like(z), (self.h**2)[..., None]
 
     def log_density(self, w: Tensor, d: int) -> Tensor:
         return -w / self.h**2 - d * (self.h.log() + 0.5 * math.log(2 * math.pi))
@@ -124,7 +162,25 @@ class VonMisesFisher(Gaussian):
         tensor([-2.5310])
     """
 
-    curved = True
+    centred = False
+
+    def check(self, space: Space) -> None:
+        if not isinstance(space, Sphere):
+            raise TypeError(f"{space} needs a Gaussian or Uniform kernel, found {self!r}")
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return Sphere().support
+
+    def normalise(self, y: Tensor, name: str, validate: bool) -> Tensor:
+        return Sphere().normalise(y, name, validate)
+
+    def sample(self, z: Tensor, generator: torch.Generator | None) -> Tensor:
+        flat = self.at(self.h.expand(z.shape[:-1]).flatten())
+        return Sphere().project(sample_sphere(flat, z.reshape(-1, 3), generator)).view(z.shape)
+
+    def moments(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        return sphere_moments(self, z)
 
     def log_density(self, w: Tensor, d: int) -> Tensor:
         kappa = self.h**-2
@@ -156,6 +212,10 @@ class Uniform(Kernel):
     def with_bandwidth(self, h: Tensor | float) -> Kernel:
         raise TypeError("a Uniform kernel has no bandwidth; use Gaussian(h) or VonMisesFisher(h)")
 
+    def check(self, space: Space) -> None:
+        if not space.bounded:
+            raise ValueError(f"a Uniform kernel needs a bounded space, found {space}")
+
     def log_density(self, w: Tensor, d: int) -> Tensor:
         return torch.zeros_like(w)
 
@@ -176,6 +236,33 @@ def phi(x: Tensor) -> Tensor:
     r""":math:`(1 - e^{-x}) / x`, continued by 1 at 0; positive, smooth, never cancels."""
     x = x.clamp_min(torch.finfo(x.dtype).tiny)
     return -torch.expm1(-x) / x
+
+
+def sample_sphere(kernel: Kernel, z: Tensor, generator: torch.Generator | None) -> Tensor:
+    """One point of the whole sphere for each atom `z` `(C, 3)`; the kernel's `h` is `(C,)`."""
+    turn, u = (
+        torch.rand(len(z), dtype=z.dtype, device=z.device, generator=generator) for _ in range(2)
+    )
+    turn = 2 * math.pi * turn[:, None]
+    w = kernel.spread_at(u, torch.full_like(u, 2.0), 2)[:, None]
+    first, second = Sphere().frame(z)
+    return Sphere().move(z, turn.cos() * first + turn.sin() * second, w)
+
+
+def sphere_moments(kernel: Kernel, z: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Means over the whole sphere of `y - z` and its squares, for a kernel at `z` `(*, 3)`.
+
+    They follow from those of the spread, :math:`E[w] = 1 / \kappa - 2 / (e^{2 \kappa} - 1)` and
+    :math:`E[w^2] = 2 E[w] / \kappa - 4 / (e^{2 \kappa} - 1)`.
+    """
+    kappa = kernel.h.to(z)[..., None] ** -2  # 0 for Uniform
+    wide = kappa < 1e-2
+    large = torch.where(wide, torch.ones_like(kappa), kappa)
+    tail = 2 / torch.expm1(2 * large)
+    first = torch.where(wide, 1 - kappa / 3 + kappa**3 / 45, 1 / large - tail)
+    series = 4 / 3 - 2 * kappa / 3 + 2 * kappa**2 / 45 + 2 * kappa**3 / 45 - 4 * kappa**4 / 945
+    second = torch.where(wide, series, 2 * (1 / large - tail) / large - 2 * tail)
+    return -first * z, second * z**2 + (2 * first - second) * (1 - z**2) / 2
 
 
 def _bandwidth(h: Tensor | float) -> Tensor:
