@@ -19,7 +19,7 @@ from vwta.geometry.spaces import Box, Space
 from vwta.geometry.surfaces import Edges
 
 DRAWS = 2**16  # samples drawn at once: they fit into the cache
-MOMENTS = 2**11  # sectors whose moments are taken at once
+SECTORS = 2**11  # sectors whose moments are computed at once
 
 
 class Tessellation:
@@ -30,6 +30,7 @@ class Tessellation:
 
     Arguments:
         points: atoms in float64, `(B, K, e)`; gradients flow to them.
+        space: where they lie.
         directions: estimate volumes along these directions instead; None where they are exact.
     """
 
@@ -43,7 +44,7 @@ class Tessellation:
         self._rays: tuple[Tensor, Rays] | None = None
 
     def split(self, cell: Tensor) -> tuple[Tensor, Tensor]:
-        """Row and atom of cells given by number."""
+        """Row and atom, `(C,)` each, of cells `(C,)` given by number."""
         return cell // self.points.shape[1], cell % self.points.shape[1]
 
     def nearest(self, y: Tensor, row: Tensor) -> Tensor:
@@ -102,8 +103,8 @@ class Tessellation:
         mass = self._polygon_mass(cell, kernel).detach().exp()[:, None]
         edges, empty = self._polygons.select(cell)
         first, second = torch.zeros_like(z), torch.zeros_like(z)
-        for start in range(0, len(edges.cell), MOMENTS):
-            part = edges[slice(start, start + MOMENTS)]
+        for start in range(0, len(edges.cell), SECTORS):
+            part = edges[slice(start, start + SECTORS)]
             at = kernel.at(kernel.h[part.cell])
             both = sector_moments(part, at, z[part.cell])
             for total, x in zip((first, second), both, strict=True):
@@ -152,7 +153,7 @@ class Tessellation:
 
 
 class _Polygons:
-    """Edges of the cells asked for so far."""
+    """Edges of the cells asked for so far; `_slot` says which of these a cell is, or -1."""
 
     def __init__(self, points: Tensor, space: Space) -> None:
         self.points, self.space = points, space
@@ -200,7 +201,15 @@ def _sample_polygons(
     z: Tensor,
     generator: torch.Generator | None,
 ) -> Tensor:
-    """Pick an edge of the cell by the mass of its sector, then a point in that sector."""
+    """A point `(N, e)` for each draw: an edge by the mass of its sector, then a point therein.
+
+    Arguments:
+        edges: edges of `C` cells.
+        kernel: its `h` is `(C,)`.
+        which: cell of each draw, `(N,)`.
+        z: its atom, `(N, e)`.
+        generator: source of randomness; torch's own if None.
+    """
     mass = sector_masses(edges, kernel)
     total = mass.new_zeros(len(kernel.h)).index_add_(0, edges.cell, mass)
     share = (mass / total[edges.cell]).cumsum(0)  # grows by 1 a cell

@@ -5,10 +5,11 @@ where `reach` is how far the cell goes along :math:`s`. In one dimension there a
 and the mean is exact; in three and more it is taken over quasi-random directions. The lines that
 end each ray do not depend on `h`: they are found once.
 
-As an atom moves, its kernel goes with it and so do the borders to its neighbours. In a cell that
-stays, :math:`\partial V / \partial z = \int (y - z) K_h dy / h^2`, a mean over directions that
-holds for atoms on a side too. The reach has a gradient by the movement of borders alone: by that of
-its start, rays along a side that is near would count beyond measure, and those into it not at all.
+An atom that moves takes its kernel with it and moves the borders to its neighbours. The first
+effect is :math:`\partial V / \partial z = \int (y - z) K_h dy / h^2` over the cell, a mean over
+directions that holds for atoms on a side too. The second is the gradient of the reach, with the
+start of the ray held fixed: if it moved too, rays along a nearby side would have gradients without
+bound.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from __future__ import annotations
 __all__ = ["Directions", "Rays", "cast_rays"]
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,7 +39,7 @@ class Directions:
         count: number of directions.
         seed: seed of their choice.
         random: independent directions, drawn anew for each cell, as the paper does (it uses 40);
-            otherwise one scrambled Sobol set for all cells.
+            otherwise one scrambled Sobol sequence for all cells.
     """
 
     count: int = 2048
@@ -48,17 +48,20 @@ class Directions:
 
     def __post_init__(self) -> None:
         if self.count < REPLICATES or self.count % REPLICATES:
-            raise ValueError(f"Directions need a multiple of {REPLICATES}, found {self.count}")
+            raise ValueError(
+                f"the count of Directions must be a positive multiple of {REPLICATES}, "
+                f"found {self.count}"
+            )
 
 
 def cast_rays(points: Tensor, row: Tensor, atom: Tensor, space: Space, how: Directions) -> Rays:
     """Rays of chosen cells, see :class:`Rays`, in a box or on the sphere."""
-    kind = _SphereRays if isinstance(space, Sphere) else _BoxRays
+    kind = _SphereRays if isinstance(space, Sphere) else Rays
     return kind(points, row, atom, space, how)
 
 
-class Rays(ABC):
-    """Rays of chosen cells, each with the line that ends it.
+class Rays:
+    """Rays of chosen cells of a box, each with the line that ends it.
 
     Arguments:
         points: atoms in float64, `(B, K, e)`.
@@ -68,7 +71,7 @@ class Rays(ABC):
         how: choice of the directions.
     """
 
-    _slowest: float  # a line ends a ray if the ray comes nearer to it faster than this
+    _slowest = 0.0  # a line ends a ray if the ray comes nearer to it faster than this
 
     def __init__(
         self, points: Tensor, row: Tensor, atom: Tensor, space: Space, how: Directions
@@ -83,7 +86,12 @@ class Rays(ABC):
     def log_mass(self, points: Tensor, kernel: Kernel) -> Tensor:
         """Log of the mean of `F_h(reach)`, `(C,)`; differentiable in `points` and `kernel.h`."""
         parts = (self._masses(points, kernel, part) for part in self._parts(points.shape[2]))
-        return torch.cat([_log_mean(masses, self.dim) for masses in parts])
+        log_mass = torch.cat([_log_mean(masses, self.dim) for masses in parts])
+        if not self._is_pinned() or not (points.requires_grad and torch.is_grad_enabled()):
+            return log_mass
+        z = points[self.row, self.atom]
+        pull = self._pull(points.detach(), kernel.at(kernel.h.detach()), log_mass.detach())
+        return log_mass + (pull * (z - z.detach())).sum(-1)
 
     def error(self, points: Tensor, kernel: Kernel) -> Tensor:
         """Standard error of the log-mass, `(C,)`: 0 in one dimension, where it is exact."""
@@ -105,7 +113,7 @@ class Rays(ABC):
     def sample_line(
         self, points: Tensor, kernel: Kernel, which: Tensor, generator: torch.Generator | None
     ) -> Tensor:
-        """Points `(N, 1)` of cells `which` `(N,)` of a line: a side by its mass, then how far."""
+        """Points `(N, 1)` of cells `which` `(N,)` in one dimension: left or right, then how far."""
         reach = self._reach(points, slice(None))
         mass = kernel.at(kernel.h[:, None]).mass(reach, 1)
         u, v = torch.rand(2, len(which), dtype=mass.dtype, device=mass.device, generator=generator)
@@ -123,9 +131,15 @@ class Rays(ABC):
             for p, found in zip(powers, means, strict=True):
                 ray = rays**p
                 if p == 1:
-                    ray = ray - ray.mean(1, keepdim=True)  # 0 for all directions there are
+                    ray = ray - ray.mean(1, keepdim=True)  # over all directions it is 0
                 found.append((ray * at.radial_moment(reach, self.dim, p)[..., None]).mean(1))
         return [torch.cat(found) for found in means]
+
+    def _pull(self, points: Tensor, kernel: Kernel, log_mass: Tensor) -> Tensor:
+        """Gradient of the log-mass by an atom that moves in a cell that does not, `(C, d)`."""
+        mass = log_mass.exp().clamp_min(torch.finfo(log_mass.dtype).tiny)
+        (first,) = self._moments(points, kernel, (1,))
+        return first / (mass * kernel.h**2)[:, None]
 
     def _parts(self, size: int) -> list[slice]:
         """Slices of the cells that are worked on at once, with `size` numbers for each ray."""
@@ -141,16 +155,13 @@ class Rays(ABC):
         log_mass = kernel.log_mass(torch.where(blocked, torch.ones_like(reach), reach), self.dim)
         return torch.where(blocked, torch.full_like(reach, -math.inf), log_mass)
 
-    def _aim_of(self, cells: slice) -> Tensor:
-        return self.aim if len(self.aim) == 1 else self.aim[cells]
+    def _is_pinned(self) -> bool:
+        """Whether the start of rays has no gradient."""
+        return self.dim > 1
 
-    @abstractmethod
     def _rays(self, points: Tensor, cells: slice) -> Tensor:
         """Unit directions `(1 or C, S, e)`, tangent to the space at the atoms."""
-
-    @abstractmethod
-    def _reach(self, points: Tensor, cells: slice) -> Tensor:
-        """How far the cell goes along every ray, `(C, S)`, differentiable as said above."""
+        return self.aim if len(self.aim) == 1 else self.aim[cells]
 
     def _first_line(self, points: Tensor, cells: slice) -> Tensor:
         """The line that ends each ray, `(C, S)`: an atom, `K + i` for side `i`, or -1 for none."""
@@ -182,40 +193,13 @@ class Rays(ABC):
         apart = torch.where(ends[..., None], neighbour - z, torch.ones_like(neighbour))
         return z, ends, neighbour, apart
 
-
-class _BoxRays(Rays):
-    """Rays in a box, that end at bisectors ahead or at sides."""
-
-    _slowest = 0.0
-
-    @property
-    def _pinned(self) -> bool:
-        """Whether the start of rays has no gradient."""
-        return self.dim > 1
-
-    def log_mass(self, points: Tensor, kernel: Kernel) -> Tensor:
-        log_mass = super().log_mass(points, kernel)
-        if not self._pinned or not (points.requires_grad and torch.is_grad_enabled()):
-            return log_mass
-        z = points[self.row, self.atom]
-        pull = self._pull(points.detach(), kernel.at(kernel.h.detach()), log_mass.detach())
-        return log_mass + (pull * (z - z.detach())).sum(-1)
-
-    def _pull(self, points: Tensor, kernel: Kernel, log_mass: Tensor) -> Tensor:
-        """Gradient of the log-mass by an atom whose cell stays, `(C, d)`."""
-        mass = log_mass.exp().clamp_min(torch.finfo(log_mass.dtype).tiny)
-        (first,) = self._moments(points, kernel, (1,))
-        return first / (mass * kernel.h**2)[:, None]
-
-    def _rays(self, points: Tensor, cells: slice) -> Tensor:
-        return self._aim_of(cells)
-
     def _reach(self, points: Tensor, cells: slice) -> Tensor:
+        """How far the cell goes along every ray, `(C, S)`, with the gradient named above."""
         z, ends, _, apart = self._neighbours(points, cells)
         ray = self._rays(points, cells)
         rate = (apart * ray).sum(-1)
         rate = torch.where(ends, rate, torch.ones_like(rate))
-        start = z.detach() if self._pinned else z
+        start = z.detach() if self._is_pinned() else z
         middle = ((apart / 2 + (z - start)) * apart).sum(-1)
         reach = torch.where(ends, middle / rate, torch.full_like(rate, math.inf))
         normals, to_side = self.space.sides(start[:, 0])
@@ -233,8 +217,11 @@ class _SphereRays(Rays):
 
     _slowest = -math.inf
 
+    def _is_pinned(self) -> bool:
+        return False
+
     def _rays(self, points: Tensor, cells: slice) -> Tensor:
-        aim, z = self._aim_of(cells), points[self.row[cells], self.atom[cells]][:, None]
+        aim, z = super()._rays(points, cells), points[self.row[cells], self.atom[cells]][:, None]
         return unit(aim - (aim * z).sum(-1, keepdim=True) * z)
 
     def _reach(self, points: Tensor, cells: slice) -> Tensor:
@@ -245,7 +232,7 @@ class _SphereRays(Rays):
 
 
 def _aim(how: Directions, dim: int, cells: int, like: Tensor) -> Tensor:
-    """Unit vectors `(1 or C, S, e)`."""
+    """Unit vectors `(1 or C, S, e)`, the same for all cells or drawn for each of `cells`."""
     if dim == 1:
         return like.new_tensor([[[1.0], [-1.0]]])
     size = like.shape[-1]

@@ -29,7 +29,7 @@ from vwta.geometry.spaces import Box, Space, Sphere
 
 
 class Kernel(ABC):
-    r"""A law around an atom that depends on the spread `w` alone.
+    r"""A law around an atom whose density depends on the spread `w` alone.
 
     Its mass within a spread is the radial distribution function :math:`F_h(w)`.
 
@@ -78,7 +78,9 @@ class Kernel(ABC):
 
     def radial_moment(self, r: Tensor, d: int, p: int) -> Tensor:
         r"""Moment :math:`\int_0^r t^p dF_h(t)` of the distance, in a box of dimension `d`."""
-        raise NotImplementedError(f"{self!r} has no radial moments in a box")
+        raise NotImplementedError(
+            f"{self!r} has no radial moments in a box; use a Gaussian or Uniform kernel"
+        )
 
 
 class Gaussian(Kernel):
@@ -138,7 +140,9 @@ class Gaussian(Kernel):
         elif d == 2:
             small = -torch.log1p(u * torch.expm1(-x))
         else:
-            raise NotImplementedError("the radius is inverted in closed form for d = 1 and 2 only")
+            raise NotImplementedError(
+                f"{self!r} has no inverse of its mass in dimension {d}: d must be 1 or 2"
+            )
         return torch.minimum(small * self.h**2, w)
 
     def radial_moment(self, r: Tensor, d: int, p: int) -> Tensor:
@@ -198,7 +202,7 @@ class VonMisesFisher(Gaussian):
 
 
 class Uniform(Kernel):
-    """Uniform over the cell: the limit of large bandwidth. Its "mass" is the cell's volume.
+    """Uniform over the cell: the limit of large bandwidth. Its "mass" is a volume.
 
     Only a cut kernel can be uniform: it is for :class:`VoronoiMixture` on a bounded space.
     """
@@ -214,7 +218,9 @@ class Uniform(Kernel):
 
     def check(self, space: Space) -> None:
         if not space.bounded:
-            raise ValueError(f"a Uniform kernel needs a bounded space, found {space}")
+            raise ValueError(
+                f"a Uniform kernel needs a bounded space, found {space}; make its sides finite"
+            )
 
     def log_density(self, w: Tensor, d: int) -> Tensor:
         return torch.zeros_like(w)
@@ -266,14 +272,12 @@ def sphere_moments(kernel: Kernel, z: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _bandwidth(h: Tensor | float) -> Tensor:
-    h = (
-        h
-        if isinstance(h, Tensor) and h.is_floating_point()
-        else torch.as_tensor(h, dtype=torch.float64)
-    )
+    """A bandwidth as a tensor of floats, checked."""
+    if not isinstance(h, Tensor) or not h.is_floating_point():
+        h = torch.as_tensor(h, dtype=torch.float64)
     bad = ~(torch.isfinite(h) & (h > 0))
     if bad.any():
-        raise ValueError(f"h must be positive and finite, found {h[bad].flatten()[0].item()}")
+        raise ValueError(f"h must be positive and finite, found {h[bad][0].item()}")
     return h
 
 
@@ -306,5 +310,5 @@ def _log_chi(d: int, r: Tensor, h: Tensor) -> Tensor:
 
 
 def _finite(r: Tensor) -> Tensor:
-    """A distance no kernel can tell from infinity, in its place, so that gradients exist."""
+    """Distances with 1e15 for infinity, which no kernel can tell from it and has a gradient."""
     return torch.where(r.isinf(), torch.full_like(r, 1e15), r)

@@ -34,12 +34,12 @@ def sector_moments(edges: Edges, kernel: Kernel, z: Tensor) -> tuple[Tensor, Ten
     surface, h = edges.surface, kernel.h.to(edges.a).expand_as(edges.a)
     limit = surface.core(h**-2)
     s, weight = nodes(*within(edges.s1, edges.s2, limit))
-    first, second = _along(edges, s, weight, kernel.at(h), z, behind=False)
+    first, second = _along(edges, s, weight, kernel.at(h[:, None]), z, behind=False)
     for start, end in beyond(edges.s1, edges.s2, limit):
         some = torch.nonzero(end > start)[:, 0]
         if not len(some):
             continue
-        part, here, at = edges[some], z[some], kernel.at(h[some])
+        part, here, at = edges[some], z[some], kernel.at(h[some, None])
         found = [_whole_rays(part, start[some], end[some], at, here)]
         if surface.felt_behind(at.h**-2):
             s, weight = nodes(start[some], end[some])
@@ -57,8 +57,8 @@ def _whole_rays(
     turn, weight = nodes(torch.zeros_like(start), surface.angle(edges.a, start, end))
     p, q = (x[:, None] for x in direction(surface, edges.a, start))
     p, q = p * turn.cos() - q * turn.sin(), q * turn.cos() + p * turn.sin()
-    whole = torch.full_like(turn, surface.diameter)
-    return _moments(edges, p, q, torch.zeros_like(turn), whole, weight, kernel, z)
+    nothing, whole = torch.zeros_like(turn), torch.full_like(turn, surface.diameter)
+    return surface.ray_moments(_rays(edges, p, q, z), nothing, whole, weight, kernel, z)
 
 
 def _along(
@@ -73,21 +73,11 @@ def _along(
     weight = a * ds / (norm**2).clamp_min(tiny)
     whole = torch.full_like(reach, surface.diameter)
     inner, outer = (reach, whole) if behind else (0 * reach, reach)
-    return _moments(edges, p / norm, q / norm, inner, outer, weight, kernel, z)
+    ray = _rays(edges, p / norm, q / norm, z)
+    return surface.ray_moments(ray, inner, outer, weight, kernel, z)
 
 
-def _moments(
-    edges: Edges,
-    p: Tensor,
-    q: Tensor,
-    inner: Tensor,
-    outer: Tensor,
-    weight: Tensor,
-    kernel: Kernel,
-    z: Tensor,
-) -> tuple[Tensor, Tensor]:
-    """Moments over rays `(E, n)` with directions `(p, q)`, from distance `inner` to `outer`."""
+def _rays(edges: Edges, p: Tensor, q: Tensor, z: Tensor) -> Tensor:
+    """Unit vectors `(E, n, e)` with components `p` across the edges' lines and `q` along them."""
     across = edges.surface.outward(edges, z)
-    ray = p[..., None] * across[:, None] + q[..., None] * edges.tangent[:, None]  # (E, n, e)
-    at = kernel.at(kernel.h[:, None])
-    return edges.surface.ray_moments(ray, inner, outer, weight, at, z)
+    return p[..., None] * across[:, None] + q[..., None] * edges.tangent[:, None]

@@ -16,10 +16,10 @@ from torch import Tensor
 
 from vwta.geometry.kernels import Kernel, Uniform, phi
 from vwta.geometry.quadrature import REACH, beyond, rule, within
-from vwta.geometry.surfaces import FAR, PARALLEL, Edges, Lines, Surface
+from vwta.geometry.surfaces import FAR, PARALLEL, Edges, Lines
 
 
-class Plane(Surface):
+class Plane:
     """The plane; positions on lines are relative to the atom."""
 
     diameter = math.inf
@@ -29,23 +29,14 @@ class Plane(Surface):
     ) -> list[Tensor]:
         return normals
 
-    def edges(
-        self,
-        cell: Tensor,
-        line: Tensor,
-        s1: Tensor,
-        s2: Tensor,
-        a: Tensor,
-        normal: Tensor,
-        z: Tensor,
-        apart: Tensor,
-    ) -> Edges:
-        foot = self.foot(z, normal, a)
-        tangent = self.heading(foot, normal)
-        return Edges(self, cell, line, a, torch.ones_like(a), s1, s2, normal, foot, tangent)
+    def bisector(self, normal: Tensor, apart: Tensor, z: Tensor) -> Tensor:
+        return normal
 
     def foot(self, z: Tensor, normal: Tensor, a: Tensor) -> Tensor:
         return a[:, None] * normal
+
+    def cosine(self, foot: Tensor, z: Tensor) -> Tensor:
+        return torch.ones_like(foot[:, 0])
 
     def heading(self, position: Tensor, normal: Tensor) -> Tensor:
         return torch.stack([-normal[:, 1], normal[:, 0]], -1)
@@ -55,6 +46,9 @@ class Plane(Surface):
 
     def ahead(self, here: Tensor, there: Tensor) -> Tensor:
         return there
+
+    def unwind(self, s1: Tensor, s2: Tensor) -> tuple[Tensor, Tensor]:
+        return s1, s2
 
     def next_corner(
         self, lines: Lines, position: Tensor, line: Tensor, s1: Tensor
@@ -139,13 +133,7 @@ class Plane(Surface):
         return w, torch.where(inner, phi(kappa * w), -torch.expm1(-kappa * w))
 
     def ray_moments(
-        self,
-        ray: Tensor,
-        inner: Tensor,
-        outer: Tensor,
-        weight: Tensor,
-        kernel: Kernel,
-        z: Tensor,
+        self, ray: Tensor, inner: Tensor, outer: Tensor, weight: Tensor, kernel: Kernel, z: Tensor
     ) -> tuple[Tensor, Tensor]:
         """See :meth:`Surface.ray_moments`; all rays begin at the atom."""
         first = (ray * (weight * kernel.radial_moment(outer, 2, 1))[..., None]).sum(1)

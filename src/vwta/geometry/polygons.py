@@ -134,11 +134,13 @@ def _gather(
     z, count = points[row, atom][cell], points.shape[1]
     apart = points[row[cell], line.clamp_max(count - 1)] - z
     distance = torch.linalg.vector_norm(apart, dim=-1)
-    normal = apart / distance.clamp_min(1e-300)[:, None]
+    normal = surface.bisector(apart / distance.clamp_min(1e-300)[:, None], apart, z)
     a = distance / 2
     side_normals, to_side = space.sides(z)
     if len(side_normals):
         is_side, side = line >= count, (line - count).clamp_min(0)
         normal = torch.where(is_side[:, None], side_normals[side], normal)
         a = torch.where(is_side, finite(to_side).gather(1, side[:, None])[:, 0], a)
-    return surface.edges(cell, line, s1, s2, a, normal, z, apart)
+    foot = surface.foot(z, normal, a)
+    b, tangent = surface.cosine(foot, z), surface.heading(foot, normal)
+    return Edges(surface, cell, line, a, b, *surface.unwind(s1, s2), normal, foot, tangent)

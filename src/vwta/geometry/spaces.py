@@ -34,28 +34,25 @@ class Space(ABC):
     def contains(self, y: Tensor) -> Tensor:
         """Whether each of the points `(*, e)` lies in the domain, `(*)`."""
 
-    @abstractmethod
     def outside(self, y: Tensor) -> Tensor:
-        """Which targets `(*, e)` have density 0, `(*)`, once normalised; nan has not."""
+        """Which targets `(*, e)` have density 0, `(*)`; nan has not."""
+        return ~self.contains(y)
 
-    @abstractmethod
     def normalise(self, y: Tensor, name: str, validate: bool) -> Tensor:
-        """Targets `(*, e)` as a density takes them: of length 1 on the sphere.
-
-        If `validate`, an error names those that are no unit vectors even up to rounding.
-        """
+        """Targets `(*, e)` as a density takes them: checked, of length 1, on the sphere."""
+        return y
 
     @abstractmethod
     def sides(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Outward normals `(S, e)` of the flat sides, and how far `z` `(*, e)` is, `(*, S)`."""
+        """Outward normals `(S, e)` of the sides, and how far points `z` `(*, e)` are, `(*, S)`."""
 
     @abstractmethod
     def project(self, y: Tensor) -> Tensor:
         """Undo rounding: the nearest point of the domain."""
 
-    @abstractmethod
     def snap(self, points: Tensor) -> Tensor:
-        """Let atoms `(*, e)` that differ by the rounding of :meth:`project` alone coincide."""
+        """Let atoms `(*, e)` that differ by the rounding of unit vectors alone coincide."""
+        return points
 
     @property
     @abstractmethod
@@ -132,14 +129,8 @@ class Box(Space):
 
     def contains(self, y: Tensor) -> Tensor:
         """Whether each of the points `(*, e)` lies in the box, `(*)`; nan does."""
-        return ~self.outside(y)
-
-    def outside(self, y: Tensor) -> Tensor:
         low, high = self.bounds(y)
-        return ((y < low) | (y > high)).any(-1)
-
-    def normalise(self, y: Tensor, name: str, validate: bool) -> Tensor:
-        return y
+        return ~((y < low) | (y > high)).any(-1)
 
     def sides(self, z: Tensor) -> tuple[Tensor, Tensor]:
         low, high = self.bounds(z)
@@ -150,9 +141,6 @@ class Box(Space):
         """The nearest point of the box; gradients pass, as atoms and sides may be rounded apart."""
         nearest = torch.clamp(y.detach(), *self.bounds(y))
         return nearest + (y - y.detach()) if y.requires_grad else nearest
-
-    def snap(self, points: Tensor) -> Tensor:
-        return points
 
 
 class Sphere(Space):
@@ -185,6 +173,7 @@ class Sphere(Space):
         return _UnitVector().check(y)
 
     def outside(self, y: Tensor) -> Tensor:
+        """Which targets `(*, 3)` have density 0, `(*)`: none, since they are normalised."""
         return torch.zeros(y.shape[:-1], dtype=torch.bool, device=y.device)
 
     def normalise(self, y: Tensor, name: str, validate: bool) -> Tensor:
@@ -204,7 +193,7 @@ class Sphere(Space):
         return points + (snapped - points).detach()
 
     def frame(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Two unit tangents `(*, 3)` at `z`, orthogonal to each other, counter-clockwise."""
+        """Two unit tangents `(*, 3)` at `z` `(*, 3)`; the second is a quarter turn left."""
         axis = torch.zeros_like(z).scatter_(-1, z.abs().argmin(-1, keepdim=True), 1.0)
         first = unit(torch.linalg.cross(axis, z))
         return first, torch.linalg.cross(z, first)

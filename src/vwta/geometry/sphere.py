@@ -17,13 +17,13 @@ from torch import Tensor
 from vwta.geometry.kernels import Kernel, Uniform, phi
 from vwta.geometry.quadrature import REACH, beyond, nodes, within
 from vwta.geometry.spaces import Sphere, unit
-from vwta.geometry.surfaces import PARALLEL, Edges, Lines, Surface
+from vwta.geometry.surfaces import PARALLEL, Edges, Lines
 
 HALF_PI = math.pi / 2
 RING = 30.0  # exp(-RING) is 1e-13: what moments have left beyond the outermost node along a ray
 
 
-class UnitSphere(Surface):
+class UnitSphere:
     """The unit sphere; positions are unit vectors."""
 
     diameter = math.pi
@@ -34,24 +34,8 @@ class UnitSphere(Surface):
         middle = points[row] + z[:, None]
         return list(_through(torch.stack(normals, -1), middle).unbind(-1))
 
-    def edges(
-        self,
-        cell: Tensor,
-        line: Tensor,
-        s1: Tensor,
-        s2: Tensor,
-        a: Tensor,
-        normal: Tensor,
-        z: Tensor,
-        apart: Tensor,
-    ) -> Edges:
-        normal = _through(normal, apart + 2 * z)
-        foot = self.foot(z, normal, a)
-        # Keep the middle of the arc within half a turn of the foot.
-        shift = 2 * math.pi * torch.round((s1 + s2) / (4 * math.pi))
-        s1, s2 = s1 - shift, s2 - shift
-        b = (foot * z).sum(-1).clamp_min(0)
-        return Edges(self, cell, line, a, b, s1, s2, normal, foot, self.heading(foot, normal))
+    def bisector(self, normal: Tensor, apart: Tensor, z: Tensor) -> Tensor:
+        return _through(normal, apart + 2 * z)
 
     def foot(self, z: Tensor, normal: Tensor, a: Tensor) -> Tensor:
         foot = z
@@ -60,6 +44,9 @@ class UnitSphere(Surface):
         norm = torch.linalg.vector_norm(foot, dim=-1, keepdim=True)
         any_foot = Sphere().frame(normal)[0]  # the atom is the line's pole: all points are as near
         return torch.where(norm > 1e-12, foot / norm.clamp_min(1e-300), any_foot)
+
+    def cosine(self, foot: Tensor, z: Tensor) -> Tensor:
+        return (foot * z).sum(-1).clamp_min(0)
 
     def heading(self, position: Tensor, normal: Tensor) -> Tensor:
         return unit(torch.linalg.cross(position, normal))
@@ -71,6 +58,10 @@ class UnitSphere(Surface):
 
     def ahead(self, here: Tensor, there: Tensor) -> Tensor:
         return here + torch.remainder(there - here + 1e-9, 2 * math.pi) - 1e-9  # up to rounding
+
+    def unwind(self, s1: Tensor, s2: Tensor) -> tuple[Tensor, Tensor]:
+        shift = 2 * math.pi * torch.round((s1 + s2) / (4 * math.pi))
+        return s1 - shift, s2 - shift
 
     def next_corner(
         self, lines: Lines, position: Tensor, line: Tensor, s1: Tensor
@@ -177,13 +168,7 @@ class UnitSphere(Surface):
         return w, torch.where(inner, share / (2 - w), w * share / (2 * phi(2 * kappa)))
 
     def ray_moments(
-        self,
-        ray: Tensor,
-        inner: Tensor,
-        outer: Tensor,
-        weight: Tensor,
-        kernel: Kernel,
-        z: Tensor,
+        self, ray: Tensor, inner: Tensor, outer: Tensor, weight: Tensor, kernel: Kernel, z: Tensor
     ) -> tuple[Tensor, Tensor]:
         w, sin, w2, both, sin2 = ((x * weight)[..., None] for x in _ring(kernel, inner, outer))
         z = z[:, None]

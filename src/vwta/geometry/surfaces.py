@@ -12,8 +12,8 @@ from __future__ import annotations
 __all__ = ["FAR", "PARALLEL", "Edges", "Lines", "Surface", "finite"]
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -25,8 +25,8 @@ PARALLEL = 1e-14  # rates (and slacks, on the sphere) below this are rounding
 FAR = 1e15  # distance of an infinite side from every atom: beyond all mass for h up to 1e14
 
 
-class Surface(ABC):
-    """A surface whose cells are polygons: :class:`Plane` or :class:`UnitSphere`.
+class Surface(Protocol):
+    """A surface on which cells are polygons: :class:`Plane` or :class:`UnitSphere`.
 
     Attributes:
         diameter: largest distance between two points.
@@ -34,49 +34,35 @@ class Surface(ABC):
 
     diameter: float
 
-    @abstractmethod
     def bisectors(
         self, normals: list[Tensor], points: Tensor, row: Tensor, z: Tensor
     ) -> list[Tensor]:
-        """Normals `(C, M)` of the bisectors between `z` `(C, e)` and all atoms of its row.
+        """Normals, by component, of the bisectors between `z` and the atoms `points[row]`.
 
-        Arguments:
-            normals: unit vectors from `z` to the other atoms, by component.
-            points: atoms, `(B, K, e)`.
-            row: which of the `B` tessellations each cell belongs to, `(C,)`.
+        The given ones are unit vectors from `z` to these atoms, `(C, K)` each.
         """
 
-    @abstractmethod
-    def edges(
-        self,
-        cell: Tensor,
-        line: Tensor,
-        s1: Tensor,
-        s2: Tensor,
-        a: Tensor,
-        normal: Tensor,
-        z: Tensor,
-        apart: Tensor,
-    ) -> Edges:
-        """Edges from what a walk found; `apart` leads from `z` to the neighbours, `(E, e)`."""
+    def bisector(self, normal: Tensor, apart: Tensor, z: Tensor) -> Tensor:
+        """The same for one bisector each, `(E, e)`; `apart` leads from `z` to the neighbour."""
 
-    @abstractmethod
     def foot(self, z: Tensor, normal: Tensor, a: Tensor) -> Tensor:
         """Feet `(C, e)` of the perpendiculars from atoms `z` to lines."""
 
-    @abstractmethod
+    def cosine(self, foot: Tensor, z: Tensor) -> Tensor:
+        """Cosine `b` `(E,)` of the distance between feet and atoms; 1 in the plane."""
+
     def heading(self, position: Tensor, normal: Tensor) -> Tensor:
         """Directions `(C, e)` of lines at some positions: a quarter turn left of their normals."""
 
-    @abstractmethod
     def along(self, lines: Lines, position: Tensor, line: Tensor) -> Tensor:
         """Coordinates `s` `(C,)` of positions on lines."""
 
-    @abstractmethod
     def ahead(self, here: Tensor, there: Tensor) -> Tensor:
         """The coordinate `there`, less than a turn ahead of `here` on a closed line."""
 
-    @abstractmethod
+    def unwind(self, s1: Tensor, s2: Tensor) -> tuple[Tensor, Tensor]:
+        """Ends of edges whose middle is at most half a turn from the foot."""
+
     def next_corner(
         self, lines: Lines, position: Tensor, line: Tensor, s1: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -87,42 +73,30 @@ class Surface(ABC):
             line that meets no other, on the sphere, is followed for half a turn.
         """
 
-    @abstractmethod
     def angle(self, a: Tensor, s1: Tensor, s2: Tensor) -> Tensor:
         """Angle at the atom between two points of a line, at most half a turn apart."""
 
-    @abstractmethod
     def bearing(self, a: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
         """Direction from the atom to the point `s` of a line: across it and along it, unscaled."""
 
-    @abstractmethod
     def outward(self, edges: Edges, z: Tensor) -> Tensor:
         """Unit vectors `(E, e)` at the atoms towards the feet of the edges' lines."""
 
-    @abstractmethod
     def distance(self, edges: Edges, s: Tensor, norm: Tensor) -> Tensor:
         """Distances of the points `s` `(E, n)` from the atoms; `norm` is that of their bearing."""
 
-    @abstractmethod
     def move(self, z: Tensor, ray: Tensor, w: Tensor) -> Tensor:
         """Points `(N, e)` at spread `w` `(N, 1)` from `z` along unit vectors `ray`."""
 
-    @abstractmethod
     def core(self, kappa: Tensor) -> Tensor:
         """How far from its foot a line can feel a kernel of concentration `kappa = 1 / h^2`."""
 
-    @abstractmethod
     def felt_behind(self, kappa: Tensor) -> bool:
         """Whether kernels still have mass behind the points of lines that lie outside `core`."""
 
-    @abstractmethod
     def sector_mass(self, edges: Edges, kernel: Kernel) -> Tensor:
-        """Kernel mass in the sector of each edge, `(E,)`; for :class:`Uniform` it is the area.
+        """Kernel mass in each sector, `(E,)`, or area if uniform; `h` is `(E,)` or a number."""
 
-        The kernel's `h` is `(E,)` or a number.
-        """
-
-    @abstractmethod
     def mass_by_atoms(
         self, edges: Edges, kernel: Kernel, z: Tensor, shared: Tensor
     ) -> tuple[Tensor, Tensor]:
@@ -131,38 +105,28 @@ class Surface(ABC):
         They are `(E, e)` each. The edges that are not `shared` lie on the domain's sides.
         """
 
-    @abstractmethod
     def mass_by_bandwidth(self, edges: Edges, kernel: Kernel) -> Tensor:
         """Derivative by `h` of the mass in each sector, up to terms that cancel around a cell."""
 
-    @abstractmethod
     def envelope(self, kappa: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
         r"""Bound :math:`\min(1, F'(0) w)` of the kernel's mass :math:`F` within spread `w`.
 
         Returns:
-            The coordinate on each line at which the bound becomes 1, and how fast it times the
-            angle grows along the line before.
+            The coordinate at which it becomes 1, and its integral over the angle, per unit of `s`,
+            before.
         """
 
-    @abstractmethod
     def acceptance(
         self, kappa: Tensor, a: Tensor, b: Tensor, s: Tensor, p: Tensor, inner: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Spread of points of lines, and their share of the bound, which is to be accepted.
+        """Spread of points of lines, and which share of the bound the kernel's mass is there.
 
         Points that are `inner` have the coordinate `s`; the others lie in the direction whose
         component across the line is `p`.
         """
 
-    @abstractmethod
     def ray_moments(
-        self,
-        ray: Tensor,
-        inner: Tensor,
-        outer: Tensor,
-        weight: Tensor,
-        kernel: Kernel,
-        z: Tensor,
+        self, ray: Tensor, inner: Tensor, outer: Tensor, weight: Tensor, kernel: Kernel, z: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Integrals of `y - z` and its squares, `(E, e)` each, over rays from the atoms.
 
