@@ -29,7 +29,7 @@ def points(draw: st.DrawFn, name: str, count: int) -> Tensor:
     space, event = SPACES[name]
     rows = draw(st.lists(st.tuples(*[COORDINATES] * event), min_size=count, max_size=count))
     found = torch.tensor(rows, dtype=DOUBLE)
-    if space.curved:
+    if isinstance(space, Sphere):
         found[found.norm(dim=-1) < 1e-3] = torch.tensor([1.0, 0.0, 0.0], dtype=DOUBLE)
         found = space.project(found)
     return found
@@ -61,7 +61,7 @@ def source(seed: int) -> torch.Generator:
 def kernel(name: str, h: float | None) -> Kernel:
     if h is None:
         return Uniform()
-    return VonMisesFisher(h) if SPACES[name][0].curved else Gaussian(h)
+    return VonMisesFisher(h) if isinstance(SPACES[name][0], Sphere) else Gaussian(h)
 
 
 def grid(name: str, count: int) -> tuple[Tensor, Tensor]:

@@ -41,7 +41,7 @@ def atoms(
     """Points `(*, K, e)` and masses `(*, K)`."""
     space, event = SPACES[name]
     generator = torch.Generator().manual_seed(seed)
-    if space.curved:
+    if isinstance(space, Sphere):
         points = space.project(torch.randn(*shape, event, dtype=dtype, generator=generator))
     else:
         points = torch.rand(*shape, event, dtype=dtype, generator=generator) * 2 - 1
@@ -50,7 +50,7 @@ def atoms(
 
 
 def kernel(name: str, h: Tensor | float) -> Kernel:
-    return VonMisesFisher(h) if SPACES[name][0].curved else Gaussian(h)
+    return VonMisesFisher(h) if isinstance(SPACES[name][0], Sphere) else Gaussian(h)
 
 
 def voronoi(
@@ -192,7 +192,7 @@ def test_samples_follow_the_density_over_cells_and_radii(name: str, h: float) ->
 def _radial_quantile(d: VoronoiMixture, y: Tensor, cell: Tensor) -> Tensor:
     """F_h(distance) / F_h(reach) along the ray through each sample: uniform if all is right."""
     z = d.points[cell]
-    if d.space.curved:
+    if isinstance(d.space, Sphere):
         ray = y - (y * z).sum(-1, keepdim=True) * z
         ray = ray / ray.norm(dim=-1, keepdim=True)
         cot = (d.points @ ray.mT).mT / (1 - d.points @ z.mT).mT
@@ -486,7 +486,7 @@ def test_gradients_by_finite_differences(name: str, h: float, count: int) -> Non
     y, space = targets(name, 3, 2), SPACES[name][0]
 
     def evaluate(points: Tensor, logits: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
-        z = space.project(points) if space.curved else points
+        z = space.project(points) if isinstance(space, Sphere) else points
         d = (
             VoronoiMixture(
                 z, logits.softmax(-1), kernel(name, h), space, Directions(64), validate_args=False
@@ -511,7 +511,7 @@ def test_gradient_of_areas() -> None:
         space = SPACES[name][0]
 
         def areas(points: Tensor, masses: Tensor = masses, space: Space = space) -> Tensor:
-            z = space.project(points) if space.curved else points
+            z = space.project(points) if isinstance(space, Sphere) else points
             return VoronoiMixture(z, masses, Uniform(), space, validate_args=False).log_cell_mass
 
         assert torch.autograd.gradcheck(areas, points.clone().requires_grad_())

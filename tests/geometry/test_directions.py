@@ -34,9 +34,9 @@ def test_one_atom_in_closed_form_within_the_stated_error(d: int, h: float) -> No
 def test_volumes_tile_the_box_within_the_stated_error(d: int) -> None:
     flat = VoronoiMixture(cloud(d, 12), even(12), Uniform(), Box(-1.0, 1.0))
     volume = flat.log_cell_mass.exp()
-    spread = (volume * flat.log_cell_mass_error).square().sum().sqrt()
-    assert abs(volume.sum().item() - 2**d) < 5 * spread.item()
-    assert spread < 0.01 * 2**d
+    error = (volume * flat.log_cell_mass_error).square().sum().sqrt()
+    assert abs(volume.sum().item() - 2**d) < 5 * error.item()
+    assert error < 0.01 * 2**d
 
 
 def test_mass_by_counting_gaussian_draws() -> None:

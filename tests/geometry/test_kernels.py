@@ -62,7 +62,8 @@ def test_spread_at_inverts_the_mass(kernel: Kernel) -> None:
     border, u = number(0.8), torch.linspace(0.01, 1, 50, dtype=DOUBLE)
     w = kernel.spread_at(u, border, 2)
     r, far = (
-        (2 * torch.asin((x / 2).sqrt())) if kernel.curved else (2 * x).sqrt() for x in (w, border)
+        (2 * torch.asin((x / 2).sqrt())) if isinstance(kernel, VonMisesFisher) else (2 * x).sqrt()
+        for x in (w, border)
     )
     torch.testing.assert_close(kernel.mass(r, 2) / kernel.mass(far, 2), u)
 

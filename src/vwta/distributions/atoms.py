@@ -12,8 +12,6 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import Distribution, constraints
 
-from vwta.geometry.spaces import Sphere
-
 Shape = Size | list[int] | tuple[int, ...]
 
 
@@ -144,12 +142,6 @@ class Atoms(Distribution):
         if self._validate_args:
             _check_finite(value, "y")
         return value if value.is_floating_point() else value.to(self.points.dtype)
-
-    def _on_sphere(self, value: Tensor) -> Tensor:
-        """Targets `(*, 3)` of length 1, however they were rounded."""
-        if self._validate_args:
-            Sphere().check(value, "y")
-        return Sphere().project(value)
 
 
 def broadcast_shapes(*shapes: Shape) -> Size:

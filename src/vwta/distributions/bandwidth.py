@@ -149,6 +149,6 @@ def _outside(law: Distribution, y: Tensor) -> Tensor:
     """Which points `(n, d)` lie outside the domain of a law, or of all that it averages."""
     if isinstance(law, Average):
         return torch.stack([_outside(each, y) for each in law.laws]).all(0)
-    if isinstance(law, VoronoiMixture) and not law.space.curved:
-        return ~law.space.contains(y)
+    if isinstance(law, VoronoiMixture):
+        return law.space.outside(y)
     return torch.zeros(y.shape[:-1], dtype=torch.bool, device=y.device)

@@ -19,10 +19,8 @@ from torch.distributions import constraints
 from vwta.distributions.atoms import Atoms, Shape, broadcast_shapes, safe_log
 from vwta.geometry.cells import Tessellation
 from vwta.geometry.directions import Directions
-from vwta.geometry.kernels import Kernel, Uniform, VonMisesFisher
-from vwta.geometry.moments import sphere_moments
-from vwta.geometry.sectors import sample_sphere
-from vwta.geometry.spaces import Space, Sphere
+from vwta.geometry.kernels import Gaussian, Kernel
+from vwta.geometry.spaces import Space
 
 
 class DiracMixture(Atoms):
@@ -83,23 +81,19 @@ class KernelMixture(Atoms):
     def __init__(
         self, points: Tensor, masses: Tensor, kernel: Kernel, validate_args: bool | None = None
     ) -> None:
-        if isinstance(kernel, Uniform):
+        if not isinstance(kernel, Gaussian):
             raise TypeError("a Uniform kernel must be cut: use VoronoiMixture")
         super().__init__(points, masses, kernel.h, validate_args)
         self.kernel = kernel.at(kernel.h.to(self.points))
-        if isinstance(kernel, VonMisesFisher):
-            Sphere().dim(points.shape[-1])
-            if self._validate_args:
-                Sphere().check(self.points, "points")
-            self.points = Sphere().project(self.points)
+        self.points = kernel.normalise(self.points, "points", self._validate_args)
 
     @property
     def support(self) -> constraints.Constraint:
-        return Sphere().support if self.kernel.curved else constraints.real_vector
+        return self.kernel.support
 
     @property
     def mean(self) -> Tensor:
-        if not self.kernel.curved:
+        if self.kernel.centred:
             return super().mean
         return _mean(*self._moments()).to(self.points.dtype).expand(self._extended_shape())
 
@@ -120,9 +114,7 @@ class KernelMixture(Atoms):
         return new.expand(batch_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._target(value)
-        if self.kernel.curved:
-            value = self._on_sphere(value)
+        value = self.kernel.normalise(self._target(value), "y", self._validate_args)
         spread = ((value[..., None, :] - self.points) ** 2).sum(-1) / 2
         log_density = self.kernel.log_density(spread, self.event_shape[0])
         terms = safe_log(self.masses) + log_density
@@ -132,20 +124,13 @@ class KernelMixture(Atoms):
     def sample(self, sample_shape: Shape = (), generator: torch.Generator | None = None) -> Tensor:
         with torch.no_grad():
             atom = self._pick(Size(sample_shape), generator)
-            z, h = self._points_at(atom), self._bandwidth_at(self.kernel.h, atom)
-            if not self.kernel.curved:
-                noise = torch.randn(z.shape, dtype=z.dtype, device=z.device, generator=generator)
-                return z + h[..., None] * noise
-            at = self.kernel.at(h.expand(atom.shape).flatten())
-            return Sphere().project(sample_sphere(at, z.reshape(-1, 3), generator)).view(z.shape)
+            kernel = self.kernel.at(self._bandwidth_at(self.kernel.h, atom))
+            return kernel.sample(self._points_at(atom), generator)
 
     def _moments(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """What :func:`_variance` takes, in float64."""
         z, masses = (x.to(_precise(self.points)) for x in (self.points, self.masses))
-        kernel = self.kernel.at(self.kernel.h.to(z))
-        if self.kernel.curved:
-            return masses, z, *sphere_moments(kernel, z)
-        return masses, z, torch.zeros_like(z), (kernel.h**2)[..., None]
+        return masses, z, *self.kernel.at(self.kernel.h.to(z)).moments(z)
 
 
 class VoronoiMixture(Atoms):
@@ -185,11 +170,7 @@ class VoronoiMixture(Atoms):
         validate_args: bool | None = None,
     ) -> None:
         super().__init__(points, masses, kernel.h, validate_args)
-        if not isinstance(kernel, Uniform) and kernel.curved != space.curved:
-            wanted = "VonMisesFisher" if space.curved else "Gaussian"
-            raise TypeError(f"{space} needs a {wanted} or Uniform kernel, found {kernel!r}")
-        if isinstance(kernel, Uniform) and not space.bounded:
-            raise ValueError(f"a Uniform kernel needs a bounded space, found {space}")
+        kernel.check(space)
         self.kernel, self.space = kernel, space
         space.dim(points.shape[-1])  # refuses points of another space
         if self._validate_args:
@@ -243,9 +224,7 @@ class VoronoiMixture(Atoms):
         return self._cells.nearest(y, self._rows.expand(shape).flatten()).view(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self._target(value)
-        if self.space.curved:
-            value = self._on_sphere(value)
+        value = self.space.normalise(self._target(value), "y", self._validate_args)
         atom = self.cell_of(value)
         pairs, which = self._distinct(atom)
         cell, kernel = self._cells_of(pairs)
@@ -254,9 +233,7 @@ class VoronoiMixture(Atoms):
         h = self._bandwidth_at(self.kernel.h.to(self.points), atom)
         log_density = self.kernel.at(h).log_density(spread, self._cells.dim)
         log_prob = log_density + log_scale.to(spread.dtype)[which].view(atom.shape)
-        if self.space.curved:
-            return log_prob
-        return torch.where(self.space.contains(value), log_prob, -math.inf)
+        return torch.where(self.space.outside(value), -math.inf, log_prob)
 
     def sample(self, sample_shape: Shape = (), generator: torch.Generator | None = None) -> Tensor:
         with torch.no_grad():

@@ -9,17 +9,17 @@ import math
 import torch
 from torch import Tensor
 
-from vwta.geometry.directions import Directions, Rays
-from vwta.geometry.kernels import Kernel, Uniform
-from vwta.geometry.moments import sector_moments, sphere_moments
-from vwta.geometry.polygons import Edges, walk
+from vwta.geometry.directions import Directions, Rays, cast_rays
+from vwta.geometry.kernels import Kernel, Uniform, sample_sphere, sphere_moments
+from vwta.geometry.moments import sector_moments
+from vwta.geometry.polygons import walk
 from vwta.geometry.polytopes import sample_polytopes
-from vwta.geometry.sectors import cell_mass, edge_masses, sample_sectors, sample_sphere
+from vwta.geometry.sectors import cell_mass, sample_sectors, sector_masses
 from vwta.geometry.spaces import Box, Space
+from vwta.geometry.surfaces import Edges
 
 DRAWS = 2**16  # samples drawn at once: they fit into the cache
-MOMENTS = 2**11  # sectors whose moments are taken at once
-GRAIN = 2.0**-51  # of unit vectors: what lies below is rounding
+SECTORS = 2**11  # sectors whose moments are computed at once
 
 
 class Tessellation:
@@ -30,20 +30,21 @@ class Tessellation:
 
     Arguments:
         points: atoms in float64, `(B, K, e)`; gradients flow to them.
+        space: where they lie.
         directions: estimate volumes along these directions instead; None where they are exact.
     """
 
     def __init__(self, points: Tensor, space: Space, directions: Directions | None) -> None:
         self.dim = space.dim(points.shape[-1])
         planar = self.dim == 2
-        self.points, self.space = _snap(points) if space.curved else points, space
+        self.points, self.space = space.snap(points), space
         self.directions = directions or (None if planar else Directions())
         self._fixed = self.points.detach()
         self._polygons = _Polygons(self._fixed, space) if planar else None
         self._rays: tuple[Tensor, Rays] | None = None
 
     def split(self, cell: Tensor) -> tuple[Tensor, Tensor]:
-        """Row and atom of cells given by number."""
+        """Row and atom, `(C,)` each, of cells `(C,)` given by number."""
         return cell // self.points.shape[1], cell % self.points.shape[1]
 
     def nearest(self, y: Tensor, row: Tensor) -> Tensor:
@@ -100,20 +101,19 @@ class Tessellation:
             first, second = self._rays_of(cell).moments(self._fixed, kernel)
             return first / mass, second / mass
         mass = self._polygon_mass(cell, kernel).detach().exp()[:, None]
-        edges, _ = self._polygons.select(cell)
+        edges, empty = self._polygons.select(cell)
         first, second = torch.zeros_like(z), torch.zeros_like(z)
-        for start in range(0, len(edges.cell), MOMENTS):
-            part = edges[slice(start, start + MOMENTS)]
+        for start in range(0, len(edges.cell), SECTORS):
+            part = edges[slice(start, start + SECTORS)]
             at = kernel.at(kernel.h[part.cell])
-            both = sector_moments(part, at, self.space.curved, z[part.cell])
+            both = sector_moments(part, at, z[part.cell])
             for total, x in zip((first, second), both, strict=True):
                 total.index_add_(0, part.cell, x)
         first, second = first / mass, second / mass
-        if not self.space.curved:
-            return first, second
-        alone = (torch.bincount(edges.cell, minlength=len(cell)) == 0)[:, None]
-        whole = sphere_moments(kernel, z)
-        return torch.where(alone, whole[0], first), torch.where(alone, whole[1], second)
+        alone = (torch.bincount(edges.cell, minlength=len(cell)) == 0) & ~empty
+        if alone.any():  # on the sphere: no border, so the cell is the sphere
+            first[alone], second[alone] = sphere_moments(kernel.at(kernel.h[alone]), z[alone])
+        return first, second
 
     def sample(
         self,
@@ -127,7 +127,7 @@ class Tessellation:
         if self._polygons is not None:
             edges, _ = self._polygons.select(cell)
             z = self._fixed[row, atom]
-            y = _sample_polygons(edges, kernel, which, z, self.space, generator)
+            y = _sample_polygons(edges, kernel, which, z, generator)
         elif self.dim == 1:
             y = self._rays_of(cell).sample_line(self._fixed, kernel, which, generator)
         else:
@@ -148,12 +148,12 @@ class Tessellation:
         if self._rays is None or not torch.equal(self._rays[0], cell):
             assert self.directions is not None
             row, atom = self.split(cell)
-            self._rays = cell, Rays(self._fixed, row, atom, self.space, self.directions)
+            self._rays = cell, cast_rays(self._fixed, row, atom, self.space, self.directions)
         return self._rays[1]
 
 
 class _Polygons:
-    """Edges of the cells asked for so far."""
+    """Edges of the cells asked for so far; `_slot` says which of these a cell is, or -1."""
 
     def __init__(self, points: Tensor, space: Space) -> None:
         self.points, self.space = points, space
@@ -199,11 +199,18 @@ def _sample_polygons(
     kernel: Kernel,
     which: Tensor,
     z: Tensor,
-    space: Space,
     generator: torch.Generator | None,
 ) -> Tensor:
-    """Pick an edge of the cell by the mass of its sector, then a point in that sector."""
-    mass = edge_masses(edges, kernel, space.curved)
+    """A point `(N, e)` for each draw: an edge by the mass of its sector, then a point therein.
+
+    Arguments:
+        edges: edges of `C` cells.
+        kernel: its `h` is `(C,)`.
+        which: cell of each draw, `(N,)`.
+        z: its atom, `(N, e)`.
+        generator: source of randomness; torch's own if None.
+    """
+    mass = sector_masses(edges, kernel)
     total = mass.new_zeros(len(kernel.h)).index_add_(0, edges.cell, mass)
     share = (mass / total[edges.cell]).cumsum(0)  # grows by 1 a cell
     count = torch.bincount(edges.cell, minlength=len(total))
@@ -220,11 +227,5 @@ def _sample_polygons(
         if alone.any():
             y[part][alone] = sample_sphere(kernel.at(at.h[alone]), here[alone], generator)
             edge, here, at = edge[~alone], here[~alone], kernel.at(at.h[~alone])
-        y[part][~alone] = sample_sectors(edges[edge], at, space.curved, here, generator)
+        y[part][~alone] = sample_sectors(edges[edge], at, here, generator)
     return y
-
-
-def _snap(points: Tensor) -> Tensor:
-    """Round unit vectors so that those that differ by rounding alone coincide."""
-    snapped = torch.round(points.detach() / GRAIN) * GRAIN
-    return points + (snapped - points).detach()

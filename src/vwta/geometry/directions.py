@@ -5,15 +5,16 @@ where `reach` is how far the cell goes along :math:`s`. In one dimension there a
 and the mean is exact; in three and more it is taken over quasi-random directions. The lines that
 end each ray do not depend on `h`: they are found once.
 
-As an atom moves, its kernel goes with it and so do the borders to its neighbours. In a cell that
-stays, :math:`\partial V / \partial z = \int (y - z) K_h dy / h^2`, a mean over directions that
-holds for atoms on a side too. The reach has a gradient by the movement of borders alone: by that of
-its start, rays along a side that is near would count beyond measure, and those into it not at all.
+An atom that moves takes its kernel with it and moves the borders to its neighbours. The first
+effect is :math:`\partial V / \partial z = \int (y - z) K_h dy / h^2` over the cell, a mean over
+directions that holds for atoms on a side too. The second is the gradient of the reach, with the
+start of the ray held fixed: if it moved too, rays along a nearby side would have gradients without
+bound.
 """
 
 from __future__ import annotations
 
-__all__ = ["Directions", "Rays"]
+__all__ = ["Directions", "Rays", "cast_rays"]
 
 import math
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from vwta.geometry.kernels import Kernel
-from vwta.geometry.spaces import Box, Space, unit
+from vwta.geometry.spaces import Space, Sphere, unit
 
 REPLICATES = 8  # independent scramblings: their scatter is the stated error
 WORK = 2**23  # numbers held at once while rays are cut
@@ -38,7 +39,7 @@ class Directions:
         count: number of directions.
         seed: seed of their choice.
         random: independent directions, drawn anew for each cell, as the paper does (it uses 40);
-            otherwise one scrambled Sobol set for all cells.
+            otherwise one scrambled Sobol sequence for all cells.
     """
 
     count: int = 2048
@@ -47,24 +48,36 @@ class Directions:
 
     def __post_init__(self) -> None:
         if self.count < REPLICATES or self.count % REPLICATES:
-            raise ValueError(f"Directions need a multiple of {REPLICATES}, found {self.count}")
+            raise ValueError(
+                f"the count of Directions must be a positive multiple of {REPLICATES}, "
+                f"found {self.count}"
+            )
+
+
+def cast_rays(points: Tensor, row: Tensor, atom: Tensor, space: Space, how: Directions) -> Rays:
+    """Rays of chosen cells, see :class:`Rays`, in a box or on the sphere."""
+    kind = _SphereRays if isinstance(space, Sphere) else Rays
+    return kind(points, row, atom, space, how)
 
 
 class Rays:
-    """Rays of chosen cells, each with the line that ends it.
+    """Rays of chosen cells of a box, each with the line that ends it.
 
     Arguments:
         points: atoms in float64, `(B, K, e)`.
         row: which of the `B` tessellations each cell belongs to, `(C,)`.
         atom: which of the `K` atoms it surrounds, `(C,)`.
+        space: where they lie.
+        how: choice of the directions.
     """
+
+    _slowest = 0.0  # a line ends a ray if the ray comes nearer to it faster than this
 
     def __init__(
         self, points: Tensor, row: Tensor, atom: Tensor, space: Space, how: Directions
     ) -> None:
         self.space, self.dim = space, space.dim(points.shape[-1])
         self.row, self.atom = row, atom
-        self._pinned = self.dim > 1 and not space.curved  # the start of rays has no gradient
         self.aim = _aim(how, self.dim, len(row), points)  # (1 or C, S, e)
         with torch.no_grad():
             size = points.shape[1] * points.shape[2]
@@ -74,7 +87,7 @@ class Rays:
         """Log of the mean of `F_h(reach)`, `(C,)`; differentiable in `points` and `kernel.h`."""
         parts = (self._masses(points, kernel, part) for part in self._parts(points.shape[2]))
         log_mass = torch.cat([_log_mean(masses, self.dim) for masses in parts])
-        if not self._pinned or not (points.requires_grad and torch.is_grad_enabled()):
+        if not self._is_pinned() or not (points.requires_grad and torch.is_grad_enabled()):
             return log_mass
         z = points[self.row, self.atom]
         pull = self._pull(points.detach(), kernel.at(kernel.h.detach()), log_mass.detach())
@@ -100,7 +113,7 @@ class Rays:
     def sample_line(
         self, points: Tensor, kernel: Kernel, which: Tensor, generator: torch.Generator | None
     ) -> Tensor:
-        """Points `(N, 1)` of cells `which` `(N,)` of a line: a side by its mass, then how far."""
+        """Points `(N, 1)` of cells `which` `(N,)` in one dimension: left or right, then how far."""
         reach = self._reach(points, slice(None))
         mass = kernel.at(kernel.h[:, None]).mass(reach, 1)
         u, v = torch.rand(2, len(which), dtype=mass.dtype, device=mass.device, generator=generator)
@@ -118,18 +131,18 @@ class Rays:
             for p, found in zip(powers, means, strict=True):
                 ray = rays**p
                 if p == 1:
-                    ray = ray - ray.mean(1, keepdim=True)  # 0 for all directions there are
+                    ray = ray - ray.mean(1, keepdim=True)  # over all directions it is 0
                 found.append((ray * at.radial_moment(reach, self.dim, p)[..., None]).mean(1))
         return [torch.cat(found) for found in means]
 
     def _pull(self, points: Tensor, kernel: Kernel, log_mass: Tensor) -> Tensor:
-        """Gradient of the log-mass by an atom whose cell stays, `(C, d)`."""
+        """Gradient of the log-mass by an atom that moves in a cell that does not, `(C, d)`."""
         mass = log_mass.exp().clamp_min(torch.finfo(log_mass.dtype).tiny)
         (first,) = self._moments(points, kernel, (1,))
         return first / (mass * kernel.h**2)[:, None]
 
     def _parts(self, size: int) -> list[slice]:
-        """Pieces of the cells, for work with `size` numbers a ray."""
+        """Slices of the cells that are worked on at once, with `size` numbers for each ray."""
         step = max(1, WORK // (self.aim.shape[1] * size))
         return [slice(start, start + step) for start in range(0, max(len(self.row), 1), step)]
 
@@ -142,14 +155,13 @@ class Rays:
         log_mass = kernel.log_mass(torch.where(blocked, torch.ones_like(reach), reach), self.dim)
         return torch.where(blocked, torch.full_like(reach, -math.inf), log_mass)
 
+    def _is_pinned(self) -> bool:
+        """Whether the start of rays has no gradient."""
+        return self.dim > 1
+
     def _rays(self, points: Tensor, cells: slice) -> Tensor:
-        """Unit directions `(C, S, e)`, tangent to the space at the atoms."""
-        aim = self.aim if len(self.aim) == 1 else self.aim[cells]
-        if not self.space.curved:
-            return aim
-        z = points[self.row[cells], self.atom[cells]][:, None]
-        tangent = aim - (aim * z).sum(-1, keepdim=True) * z
-        return unit(tangent)
+        """Unit directions `(1 or C, S, e)`, tangent to the space at the atoms."""
+        return self.aim if len(self.aim) == 1 else self.aim[cells]
 
     def _first_line(self, points: Tensor, cells: slice) -> Tensor:
         """The line that ends each ray, `(C, S)`: an atom, `K + i` for side `i`, or -1 for none."""
@@ -166,27 +178,32 @@ class Rays:
                 -1,
             )
         best, line = inverse.max(-1)
-        ends = best > (-math.inf if self.space.curved else 0)
+        ends = best > self._slowest
         return torch.where(ends, line, torch.full_like(line, -1))
 
-    def _reach(self, points: Tensor, cells: slice) -> Tensor:
-        """How far the cell goes along every ray, `(C, S)`, differentiable as said above."""
-        row, line, count = self.row[cells], self.line[cells], points.shape[1]
-        z, ray = points[row, self.atom[cells]][:, None], self._rays(points, cells)
-        ends = (line >= 0) & (line < count)
+    def _neighbours(self, points: Tensor, cells: slice) -> tuple[Tensor, ...]:
+        """Atoms `(C, 1, e)`, and for each ray whether a neighbour ends it, which, and how far.
+
+        The last two are `(C, S, e)`: the neighbour's place, and the step to it from the atom.
+        """
+        row, line = self.row[cells], self.line[cells]
+        z = points[row, self.atom[cells]][:, None]
+        ends = (line >= 0) & (line < points.shape[1])
         neighbour = points[row[:, None], torch.where(ends, line, 0)]
         apart = torch.where(ends[..., None], neighbour - z, torch.ones_like(neighbour))
+        return z, ends, neighbour, apart
+
+    def _reach(self, points: Tensor, cells: slice) -> Tensor:
+        """How far the cell goes along every ray, `(C, S)`, with the gradient named above."""
+        z, ends, _, apart = self._neighbours(points, cells)
+        ray = self._rays(points, cells)
         rate = (apart * ray).sum(-1)
-        if self.space.curved:
-            reach = torch.atan2((apart**2).sum(-1) / 2, (neighbour * ray).sum(-1))
-            return torch.where(ends, reach, torch.full_like(reach, math.pi))
         rate = torch.where(ends, rate, torch.ones_like(rate))
-        start = z.detach() if self._pinned else z
+        start = z.detach() if self._is_pinned() else z
         middle = ((apart / 2 + (z - start)) * apart).sum(-1)
         reach = torch.where(ends, middle / rate, torch.full_like(rate, math.inf))
-        assert isinstance(self.space, Box)
         normals, to_side = self.space.sides(start[:, 0])
-        side = line - count
+        side = self.line[cells] - points.shape[1]
         at_side = side >= 0
         side = torch.where(at_side, side, 0)
         rate = (normals[side] * ray).sum(-1)
@@ -195,8 +212,27 @@ class Rays:
         return torch.where(at_side, to_side.gather(1, side) / rate, reach)
 
 
+class _SphereRays(Rays):
+    """Rays along great circles; every bisector ends every ray."""
+
+    _slowest = -math.inf
+
+    def _is_pinned(self) -> bool:
+        return False
+
+    def _rays(self, points: Tensor, cells: slice) -> Tensor:
+        aim, z = super()._rays(points, cells), points[self.row[cells], self.atom[cells]][:, None]
+        return unit(aim - (aim * z).sum(-1, keepdim=True) * z)
+
+    def _reach(self, points: Tensor, cells: slice) -> Tensor:
+        _, ends, neighbour, apart = self._neighbours(points, cells)
+        ray = self._rays(points, cells)
+        reach = torch.atan2((apart**2).sum(-1) / 2, (neighbour * ray).sum(-1))
+        return torch.where(ends, reach, torch.full_like(reach, math.pi))
+
+
 def _aim(how: Directions, dim: int, cells: int, like: Tensor) -> Tensor:
-    """Unit vectors `(1 or C, S, e)`."""
+    """Unit vectors `(1 or C, S, e)`, the same for all cells or drawn for each of `cells`."""
     if dim == 1:
         return like.new_tensor([[[1.0], [-1.0]]])
     size = like.shape[-1]

@@ -7,7 +7,15 @@ Mises-Fisher kernel share the form `exp(-w / h^2)`.
 
 from __future__ import annotations
 
-__all__ = ["Gaussian", "Kernel", "Uniform", "VonMisesFisher", "phi"]
+__all__ = [
+    "Gaussian",
+    "Kernel",
+    "Uniform",
+    "VonMisesFisher",
+    "phi",
+    "sample_sphere",
+    "sphere_moments",
+]
 
 import math
 from abc import ABC, abstractmethod
@@ -15,10 +23,13 @@ from typing import Self
 
 import torch
 from torch import Tensor
+from torch.distributions import constraints
+
+from vwta.geometry.spaces import Box, Space, Sphere
 
 
 class Kernel(ABC):
-    r"""A law around an atom that depends on the spread `w` alone.
+    r"""A law around an atom whose density depends on the spread `w` alone.
 
     Its mass within a spread is the radial distribution function :math:`F_h(w)`.
 
@@ -28,7 +39,6 @@ class Kernel(ABC):
     """
 
     h: Tensor
-    curved = False
 
     def __repr__(self) -> str:
         h = f"{self.h.item():g}" if self.h.numel() == 1 else f"tensor{tuple(self.h.shape)}"
@@ -43,6 +53,10 @@ class Kernel(ABC):
         kernel = object.__new__(type(self))
         kernel.h = h
         return kernel
+
+    @abstractmethod
+    def check(self, space: Space) -> None:
+        """Raise an error if this kernel cannot be cut to the cells of a space."""
 
     @abstractmethod
     def log_density(self, w: Tensor, d: int) -> Tensor:
@@ -64,7 +78,9 @@ class Kernel(ABC):
 
     def radial_moment(self, r: Tensor, d: int, p: int) -> Tensor:
         r"""Moment :math:`\int_0^r t^p dF_h(t)` of the distance, in a box of dimension `d`."""
-        raise NotImplementedError(f"{self!r} has no radial moments in a box")
+        raise NotImplementedError(
+            f"{self!r} has no radial moments in a box; use a Gaussian or Uniform kernel"
+        )
 
 
 class Gaussian(Kernel):
@@ -78,11 +94,35 @@ class Gaussian(Kernel):
         tensor([-0.4516])
     """
 
+    centred = True  # whether the mean of the uncut kernel is its atom
+
     def __init__(self, h: Tensor | float) -> None:
         self.h = _bandwidth(h)
 
     def with_bandwidth(self, h: Tensor | float) -> Gaussian:
         return type(self)(h)
+
+    def check(self, space: Space) -> None:
+        if not isinstance(space, Box):
+            raise TypeError(f"{space} needs a VonMisesFisher or Uniform kernel, found {self!r}")
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """Where the uncut kernel has a density."""
+        return constraints.real_vector
+
+    def normalise(self, y: Tensor, name: str, validate: bool) -> Tensor:
+        """Points `(*, e)` as the uncut kernel takes them, see :meth:`Space.normalise`."""
+        return y
+
+    def sample(self, z: Tensor, generator: torch.Generator | None) -> Tensor:
+        """A point of the uncut kernel around each atom `z` `(*, e)`; `h` is `(*)` or a number."""
+        noise = torch.randn(z.shape, dtype=z.dtype, device=z.device, generator=generator)
+        return z + self.h[..., None] * noise
+
+    def moments(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Means of `y - z` and its squares under the uncut kernels at `z` `(*, e)`."""
+        return torch.zeros_like(z), (self.h**2)[..., None]
 
     def log_density(self, w: Tensor, d: int) -> Tensor:
         return -w / self.h**2 - d * (self.h.log() + 0.5 * math.log(2 * math.pi))
@@ -100,7 +140,9 @@ class Gaussian(Kernel):
         elif d == 2:
             small = -torch.log1p(u * torch.expm1(-x))
         else:
-            raise NotImplementedError("the radius is inverted in closed form for d = 1 and 2 only")
+            raise NotImplementedError(
+                f"{self!r} has no inverse of its mass in dimension {d}: d must be 1 or 2"
+            )
         return torch.minimum(small * self.h**2, w)
 
     def radial_moment(self, r: Tensor, d: int, p: int) -> Tensor:
@@ -124,7 +166,25 @@ class VonMisesFisher(Gaussian):
         tensor([-2.5310])
     """
 
-    curved = True
+    centred = False
+
+    def check(self, space: Space) -> None:
+        if not isinstance(space, Sphere):
+            raise TypeError(f"{space} needs a Gaussian or Uniform kernel, found {self!r}")
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return Sphere().support
+
+    def normalise(self, y: Tensor, name: str, validate: bool) -> Tensor:
+        return Sphere().normalise(y, name, validate)
+
+    def sample(self, z: Tensor, generator: torch.Generator | None) -> Tensor:
+        flat = self.at(self.h.expand(z.shape[:-1]).flatten())
+        return Sphere().project(sample_sphere(flat, z.reshape(-1, 3), generator)).view(z.shape)
+
+    def moments(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        return sphere_moments(self, z)
 
     def log_density(self, w: Tensor, d: int) -> Tensor:
         kappa = self.h**-2
@@ -142,7 +202,7 @@ class VonMisesFisher(Gaussian):
 
 
 class Uniform(Kernel):
-    """Uniform over the cell: the limit of large bandwidth. Its "mass" is the cell's volume.
+    """Uniform over the cell: the limit of large bandwidth. Its "mass" is a volume.
 
     Only a cut kernel can be uniform: it is for :class:`VoronoiMixture` on a bounded space.
     """
@@ -155,6 +215,12 @@ class Uniform(Kernel):
 
     def with_bandwidth(self, h: Tensor | float) -> Kernel:
         raise TypeError("a Uniform kernel has no bandwidth; use Gaussian(h) or VonMisesFisher(h)")
+
+    def check(self, space: Space) -> None:
+        if not space.bounded:
+            raise ValueError(
+                f"a Uniform kernel needs a bounded space, found {space}; make its sides finite"
+            )
 
     def log_density(self, w: Tensor, d: int) -> Tensor:
         return torch.zeros_like(w)
@@ -178,15 +244,40 @@ def phi(x: Tensor) -> Tensor:
     return -torch.expm1(-x) / x
 
 
-def _bandwidth(h: Tensor | float) -> Tensor:
-    h = (
-        h
-        if isinstance(h, Tensor) and h.is_floating_point()
-        else torch.as_tensor(h, dtype=torch.float64)
+def sample_sphere(kernel: Kernel, z: Tensor, generator: torch.Generator | None) -> Tensor:
+    """One point of the whole sphere for each atom `z` `(C, 3)`; the kernel's `h` is `(C,)`."""
+    turn, u = (
+        torch.rand(len(z), dtype=z.dtype, device=z.device, generator=generator) for _ in range(2)
     )
+    turn = 2 * math.pi * turn[:, None]
+    w = kernel.spread_at(u, torch.full_like(u, 2.0), 2)[:, None]
+    first, second = Sphere().frame(z)
+    return Sphere().move(z, turn.cos() * first + turn.sin() * second, w)
+
+
+def sphere_moments(kernel: Kernel, z: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Means over the whole sphere of `y - z` and its squares, for a kernel at `z` `(*, 3)`.
+
+    They follow from those of the spread, :math:`E[w] = 1 / \kappa - 2 / (e^{2 \kappa} - 1)` and
+    :math:`E[w^2] = 2 E[w] / \kappa - 4 / (e^{2 \kappa} - 1)`.
+    """
+    kappa = kernel.h.to(z)[..., None] ** -2  # 0 for Uniform
+    wide = kappa < 1e-2
+    large = torch.where(wide, torch.ones_like(kappa), kappa)
+    tail = 2 / torch.expm1(2 * large)
+    first = torch.where(wide, 1 - kappa / 3 + kappa**3 / 45, 1 / large - tail)
+    series = 4 / 3 - 2 * kappa / 3 + 2 * kappa**2 / 45 + 2 * kappa**3 / 45 - 4 * kappa**4 / 945
+    second = torch.where(wide, series, 2 * (1 / large - tail) / large - 2 * tail)
+    return -first * z, second * z**2 + (2 * first - second) * (1 - z**2) / 2
+
+
+def _bandwidth(h: Tensor | float) -> Tensor:
+    """A bandwidth as a tensor of floats, checked."""
+    if not isinstance(h, Tensor) or not h.is_floating_point():
+        h = torch.as_tensor(h, dtype=torch.float64)
     bad = ~(torch.isfinite(h) & (h > 0))
     if bad.any():
-        raise ValueError(f"h must be positive and finite, found {h[bad].flatten()[0].item()}")
+        raise ValueError(f"h must be positive and finite, found {h[bad][0].item()}")
     return h
 
 
@@ -219,5 +310,5 @@ def _log_chi(d: int, r: Tensor, h: Tensor) -> Tensor:
 
 
 def _finite(r: Tensor) -> Tensor:
-    """A distance no kernel can tell from infinity, in its place, so that gradients exist."""
+    """Distances with 1e15 for infinity, which no kernel can tell from it and has a gradient."""
     return torch.where(r.isinf(), torch.full_like(r, 1e15), r)

@@ -7,7 +7,7 @@ __all__ = ["lloyd"]
 import torch
 from torch import Tensor
 
-CHUNK = 2**22  # distances held at once: they fit into memory with ease
+DISTANCES = 2**22  # held at once: they fit into memory with ease
 
 
 @torch.no_grad()
@@ -18,9 +18,9 @@ def lloyd(
 
     Each start draws atoms as k-means++ does: the next one is a point picked with a probability in
     proportion to its squared distance from those before. Then all atoms move to the means of their
-    cells, over and over, and the best start is returned. The risk is that of the points which the
-    atoms were fitted to: measured on others it is higher, and the lowest possible risk of the
-    points' law lies, but for the finite number of starts, between the two.
+    cells, over and over, and the best start is returned. The risk is that of the points to which
+    the atoms were fitted; on other points of the same law it is higher. If there are enough starts,
+    the lowest possible risk of the law lies between the two.
 
     Arguments:
         y: points, with shape `(n, d)`.
@@ -39,18 +39,18 @@ def lloyd(
         ([0.5, 6.0], 0.625)
     """
     if not 1 <= K <= len(y):
-        raise ValueError(f"K = {K}: must be between 1 and the number {len(y)} of points")
+        raise ValueError(f"K = {K}: it must be between 1 and the number {len(y)} of points")
     if starts < 1:
-        raise ValueError(f"starts = {starts}: there must be at least one")
+        raise ValueError(f"starts = {starts}: it must be at least 1")
     middle = y.mean(0)  # far from 0 distances would drown in rounding
     y = y - middle
-    runs = [_descend(y, _scatter(y, K, generator), steps) for _ in range(starts)]
+    runs = [_iterate(y, _first_atoms(y, K, generator), steps) for _ in range(starts)]
     atoms, risk = min(runs, key=lambda run: run[1])
     return atoms + middle, risk
 
 
-def _scatter(y: Tensor, K: int, generator: torch.Generator) -> Tensor:
-    """Initial atoms `(K, d)` among the points `(n, d)`, far apart."""
+def _first_atoms(y: Tensor, K: int, generator: torch.Generator) -> Tensor:
+    """Atoms `(K, d)` picked among the points `(n, d)` as k-means++ does."""
     chosen = [torch.randint(len(y), (), generator=generator)]
     nearest = torch.full_like(y[:, 0], torch.inf)
     for _ in range(K - 1):
@@ -61,8 +61,8 @@ def _scatter(y: Tensor, K: int, generator: torch.Generator) -> Tensor:
     return y[torch.stack(chosen)]
 
 
-def _descend(y: Tensor, atoms: Tensor, steps: int) -> tuple[Tensor, float]:
-    """Atoms after at most a number of steps, and their risk."""
+def _iterate(y: Tensor, atoms: Tensor, steps: int) -> tuple[Tensor, float]:
+    """Atoms `(K, d)` after at most `steps` moves to the means of their cells, and their risk."""
     winner, before = _nearest(y, atoms), None
     for _ in range(steps):
         if before is not None and torch.equal(winner, before):
@@ -77,5 +77,5 @@ def _descend(y: Tensor, atoms: Tensor, steps: int) -> tuple[Tensor, float]:
 def _nearest(y: Tensor, atoms: Tensor) -> Tensor:
     r"""Nearest atoms `(n,)` of points: those of the largest :math:`y \cdot z - |z|^2 / 2`."""
     half = atoms.square().sum(-1) / 2
-    parts = y.split(max(1, CHUNK // len(atoms)))
+    parts = y.split(max(1, DISTANCES // len(atoms)))
     return torch.cat([torch.addmm(-half, part, atoms.T).argmax(1) for part in parts])

@@ -84,7 +84,7 @@ class Outlines:
     def reach(self, directions: Tensor) -> Tensor:
         """How far each cell goes from its atom along some directions, with shape `(B, K, S)`.
 
-        The lines of a cell's edges are all that can end a ray, so that few are looked at.
+        Only the lines of a cell's own edges can end a ray.
 
         Arguments:
             directions: unit vectors, with shape `(S, 2)`.

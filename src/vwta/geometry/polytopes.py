@@ -20,9 +20,9 @@ from torch import Tensor
 from vwta.geometry.kernels import Kernel, Uniform
 from vwta.geometry.spaces import Box
 
-WIDE_ROUNDS = 16  # in the domain
-TIGHT_ROUNDS = 2000  # in a fitted box
-TRIES = 64  # draws a sample and round
+WIDE_ROUNDS = 16  # rounds of draws in the domain
+TIGHT_ROUNDS = 2000  # rounds in a fitted box
+TRIES = 64  # draws for each sample and round
 WORK = 2**22  # distances held at once
 
 
@@ -60,7 +60,8 @@ def sample_polytopes(
             return out
     raise RuntimeError(
         f"no sample found in the cell of the point {z[todo[0]].tolist()} after "
-        f"{TIGHT_ROUNDS * TRIES} tries: in dimension {z.shape[-1]} this cell is too thin"
+        f"{TIGHT_ROUNDS * TRIES} tries: in dimension {z.shape[-1]} this cell is too thin; leave "
+        "out points that nearly coincide"
     )
 
 
@@ -89,6 +90,7 @@ class _Boxes:
 
 
 def _domain(z: Tensor, space: Box) -> _Boxes:
+    """The domain as a box around each of the atoms `z` `(C, d)`."""
     low, high = (side - z for side in space.bounds(z))
     axes = torch.eye(z.shape[-1], dtype=z.dtype, device=z.device)
     return _Boxes(axes.expand(len(z), -1, -1), low, high)
@@ -111,10 +113,10 @@ def _fit(points: Tensor, atom: int, space: Box) -> tuple[Tensor, Tensor, Tensor]
     keep = torch.isfinite(to_side)
     normal = torch.cat([apart[other] / distance[other, None], normals[keep]]).cpu().numpy()
     offset = torch.cat([distance[other] / 2, to_side[keep]]).cpu().numpy()
-    unit = offset[offset > 0].min()  # the solver's tolerance is absolute: let the cell have size 1
-    axes = _axes(normal, offset / unit)
+    size = offset[offset > 0].min()  # the solver's tolerance is absolute: let the cell have size 1
+    axes = _axes(normal, offset / size)
     low, high = (
-        [sign * unit * _extent(normal, offset / unit, sign * axis) for axis in axes]
+        [sign * size * _extent(normal, offset / size, sign * axis) for axis in axes]
         for sign in (-1.0, 1.0)
     )
     frame, lowest, highest = (points.new_tensor(np.array(x)) for x in (axes, low, high))
@@ -131,10 +133,13 @@ def _axes(normal: np.ndarray, offset: np.ndarray) -> np.ndarray:
 
 
 def _extent(normal: np.ndarray, offset: np.ndarray, axis: np.ndarray) -> float:
-    """How far a cell goes along an axis, with a hair to spare; infinite if it has no end."""
+    """How far a cell goes along an axis, with a small margin; infinite if it has no end."""
     result = linprog(-axis, A_ub=normal, b_ub=offset, bounds=(None, None), method="highs")
     if result.status == 0:
         return max(0.0, float(result.x @ axis)) * (1 + 1e-6) + 1e-6
     if result.status in (2, 3, 4):  # unbounded, or so nearly that the solver cannot tell
         return math.inf
-    raise RuntimeError(f"linear program failed: {result.message}")
+    raise RuntimeError(
+        f"the extent of a cell with {len(offset)} lines along {axis.tolist()} was not found: "
+        f"{result.message}; leave out points that nearly coincide"
+    )

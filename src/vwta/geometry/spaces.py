@@ -11,15 +11,11 @@ import torch
 from torch import Tensor
 from torch.distributions import constraints
 
+GRAIN = 2.0**-51  # of unit vectors: what lies below is rounding
+
 
 class Space(ABC):
-    """A domain in which cells are cut.
-
-    Attributes:
-        curved: whether straight lines are great circles.
-    """
-
-    curved: bool
+    """A domain in which cells are cut: a :class:`Box` or the :class:`Sphere`."""
 
     @property
     @abstractmethod
@@ -36,15 +32,27 @@ class Space(ABC):
 
     @abstractmethod
     def contains(self, y: Tensor) -> Tensor:
-        """Whether each of the points `(*, e)` lies in the domain, `(*)`; nan is not outside."""
+        """Whether each of the points `(*, e)` lies in the domain, `(*)`."""
+
+    def outside(self, y: Tensor) -> Tensor:
+        """Which targets `(*, e)` have density 0, `(*)`; nan has not."""
+        return ~self.contains(y)
+
+    def normalise(self, y: Tensor, name: str, validate: bool) -> Tensor:
+        """Targets `(*, e)` as a density takes them: checked, of length 1, on the sphere."""
+        return y
 
     @abstractmethod
     def sides(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Outward normals `(S, e)` of the flat sides, and how far `z` `(*, e)` is, `(*, S)`."""
+        """Outward normals `(S, e)` of the sides, and how far points `z` `(*, e)` are, `(*, S)`."""
 
     @abstractmethod
     def project(self, y: Tensor) -> Tensor:
         """Undo rounding: the nearest point of the domain."""
+
+    def snap(self, points: Tensor) -> Tensor:
+        """Let atoms `(*, e)` that differ by the rounding of unit vectors alone coincide."""
+        return points
 
     @property
     @abstractmethod
@@ -64,19 +72,20 @@ class Box(Space):
         tensor([ True, False])
     """
 
-    curved = False
-
     def __init__(
         self, low: Tensor | Sequence[float] | float, high: Tensor | Sequence[float] | float
     ):
         self.low = torch.as_tensor(low, dtype=torch.float64)
         self.high = torch.as_tensor(high, dtype=torch.float64)
         if self.low.dim() > 1 or self.high.dim() > 1:
-            raise ValueError("low and high of a Box are numbers or vectors (d,)")
+            raise ValueError(
+                "low and high of a Box are numbers or vectors (d,), found shapes "
+                f"{tuple(self.low.shape)} and {tuple(self.high.shape)}"
+            )
         if self.low.dim() == self.high.dim() == 1 and len(self.low) != len(self.high):
             raise ValueError(
-                f"low and high of a Box need as many axes, found {len(self.low)} and "
-                f"{len(self.high)}"
+                "low and high of a Box must have as many axes, found "
+                f"{len(self.low)} and {len(self.high)}"
             )
         self.low, self.high = torch.broadcast_tensors(self.low, self.high)
         if not (self.low < self.high).all():  # also when one of them is nan
@@ -95,7 +104,10 @@ class Box(Space):
 
     def dim(self, event: int) -> int:
         if self.low.dim() == 1 and len(self.low) != event:
-            raise ValueError(f"points have {event} coordinates, but {self} has {len(self.low)}")
+            raise ValueError(
+                f"points have {event} coordinates, but {self} has {len(self.low)} axes: "
+                "they must be as many"
+            )
         return event
 
     def bounds(self, like: Tensor) -> tuple[Tensor, Tensor]:
@@ -108,11 +120,15 @@ class Box(Space):
         return low.expand(like.shape[-1]), high.expand(like.shape[-1])
 
     def check(self, points: Tensor, name: str) -> None:
-        outside = ~self.contains(points)
+        outside = self.outside(points)
         if outside.any():
-            raise ValueError(f"{name} {points[outside][0].tolist()} lies outside {self}")
+            raise ValueError(
+                f"{name} {points[outside][0].tolist()} lies outside {self}; move it inside or "
+                "widen the box"
+            )
 
     def contains(self, y: Tensor) -> Tensor:
+        """Whether each of the points `(*, e)` lies in the box, `(*)`; nan does."""
         low, high = self.bounds(y)
         return ~((y < low) | (y > high)).any(-1)
 
@@ -129,8 +145,6 @@ class Box(Space):
 
 class Sphere(Space):
     """The unit sphere in three dimensions; points are unit vectors `(*, 3)`."""
-
-    curved = True
 
     def __repr__(self) -> str:
         return "Sphere()"
@@ -158,17 +172,35 @@ class Sphere(Space):
     def contains(self, y: Tensor) -> Tensor:
         return _UnitVector().check(y)
 
+    def outside(self, y: Tensor) -> Tensor:
+        """Which targets `(*, 3)` have density 0, `(*)`: none, since they are normalised."""
+        return torch.zeros(y.shape[:-1], dtype=torch.bool, device=y.device)
+
+    def normalise(self, y: Tensor, name: str, validate: bool) -> Tensor:
+        self.dim(y.shape[-1])
+        if validate:
+            self.check(y, name)
+        return self.project(y)
+
     def sides(self, z: Tensor) -> tuple[Tensor, Tensor]:
         return z.new_zeros(0, 3), z.new_zeros(*z.shape[:-1], 0)
 
     def project(self, y: Tensor) -> Tensor:
         return unit(y)
 
+    def snap(self, points: Tensor) -> Tensor:
+        snapped = torch.round(points.detach() / GRAIN) * GRAIN
+        return points + (snapped - points).detach()
+
     def frame(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Two unit tangents `(*, 3)` at `z`, orthogonal to each other, counter-clockwise."""
+        """Two unit tangents `(*, 3)` at `z` `(*, 3)`; the second is a quarter turn left."""
         axis = torch.zeros_like(z).scatter_(-1, z.abs().argmin(-1, keepdim=True), 1.0)
         first = unit(torch.linalg.cross(axis, z))
         return first, torch.linalg.cross(z, first)
+
+    def move(self, z: Tensor, ray: Tensor, w: Tensor) -> Tensor:
+        """Points at spread `w` `(*, 1)` from `z` `(*, 3)` along unit tangents `ray` `(*, 3)`."""
+        return (1 - w) * z + (w * (2 - w)).clamp_min(0).sqrt() * ray
 
 
 def unit(vectors: Tensor) -> Tensor:

@@ -1,0 +1,167 @@
+r"""Formulae of the plane: straight lines, and Gaussian or uniform kernels between them and atoms.
+
+With :math:`M_i = \int s^i K_h ds` on an edge towards atom :math:`j`, the mass :math:`V` of a cell
+has :math:`\partial V / \partial z_j = n M_0 / 2 - \tau M_1 / 2a`, the cell's own atom gets the
+opposite, and :math:`\partial V / \partial h = -\sum_e a M_0 / h`.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Plane"]
+
+import math
+
+import torch
+from torch import Tensor
+
+from vwta.geometry.kernels import Kernel, Uniform, phi
+from vwta.geometry.quadrature import REACH, beyond, rule, within
+from vwta.geometry.surfaces import FAR, PARALLEL, Edges, Lines
+
+
+class Plane:
+    """The plane; positions on lines are relative to the atom."""
+
+    diameter = math.inf
+
+    def bisectors(
+        self, normals: list[Tensor], points: Tensor, row: Tensor, z: Tensor
+    ) -> list[Tensor]:
+        return normals
+
+    def bisector(self, normal: Tensor, apart: Tensor, z: Tensor) -> Tensor:
+        return normal
+
+    def foot(self, z: Tensor, normal: Tensor, a: Tensor) -> Tensor:
+        return a[:, None] * normal
+
+    def cosine(self, foot: Tensor, z: Tensor) -> Tensor:
+        return torch.ones_like(foot[:, 0])
+
+    def heading(self, position: Tensor, normal: Tensor) -> Tensor:
+        return torch.stack([-normal[:, 1], normal[:, 0]], -1)
+
+    def along(self, lines: Lines, position: Tensor, line: Tensor) -> Tensor:
+        return (position * self.heading(position, lines.normal(line))).sum(-1)
+
+    def ahead(self, here: Tensor, there: Tensor) -> Tensor:
+        return there
+
+    def unwind(self, s1: Tensor, s2: Tensor) -> tuple[Tensor, Tensor]:
+        return s1, s2
+
+    def next_corner(
+        self, lines: Lines, position: Tensor, line: Tensor, s1: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """See :meth:`Surface.next_corner`.
+
+        Seen from the foot on `line`, of the lines that come nearer the next one has the least
+        `slack / rate`. It depends on no corner before, so that rounding in corners far away is not
+        carried on.
+        """
+        normal, distance = lines.normal(line), lines.distance(line)
+        heading, foot = self.heading(position, normal), self.foot(lines.atom, normal, distance)
+        rate, slack = lines.approach(foot, heading)
+        ahead = slack.add_(lines.near).div_(rate).masked_fill_(rate <= PARALLEL, math.inf)
+        s2, hit = ahead.min(1)
+        far = torch.nonzero(distance >= FAR)[:, 0]
+        if len(far):
+            hit[far] = self._nearest_parallel(lines.keep(far), hit[far], ahead[far])
+            s2 = ahead.gather(1, hit[:, None])[:, 0]
+        s2 = torch.maximum(s2, s1)  # whatever the rounding
+        return hit, s2, torch.addcmul(foot, s2[:, None], heading), torch.ones_like(hit).bool()
+
+    def _nearest_parallel(self, lines: Lines, line: Tensor, ahead: Tensor) -> Tensor:
+        """The nearest to the atom of the lines that are parallel to `line` and lie ahead too.
+
+        Seen from very far away, rounding hides which of them comes first.
+        """
+        normal = lines.normal(line)
+        across, against = lines.approach(normal, self.heading(normal, normal))
+        other = (across.abs_() > PARALLEL) | (against >= 0) | ahead.isinf()
+        return lines.near.masked_fill(other, math.inf).argmin(1)
+
+    def angle(self, a: Tensor, s1: Tensor, s2: Tensor) -> Tensor:
+        return torch.atan2(a * (s2 - s1), a**2 + s1 * s2)
+
+    def bearing(self, a: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
+        return a, s
+
+    def outward(self, edges: Edges, z: Tensor) -> Tensor:
+        return edges.normal
+
+    def distance(self, edges: Edges, s: Tensor, norm: Tensor) -> Tensor:
+        return norm
+
+    def move(self, z: Tensor, ray: Tensor, w: Tensor) -> Tensor:
+        return z + (2 * w).sqrt() * ray
+
+    def core(self, kappa: Tensor) -> Tensor:
+        return (2 * REACH / kappa).sqrt()
+
+    def felt_behind(self, kappa: Tensor) -> bool:
+        return False
+
+    def sector_mass(self, edges: Edges, kernel: Kernel) -> Tensor:
+        a, s1, s2 = edges.a, edges.s1, edges.s2
+        if isinstance(kernel, Uniform):
+            return a * (s2 - s1) / 2
+        kappa = kernel.h.to(a) ** -2
+        limit = self.core(kappa)
+        outside = sum(self.angle(a, *part) for part in beyond(s1, s2, limit))
+        return (_mass_near(a, *within(s1, s2, limit), kappa) + outside) / (2 * math.pi)
+
+    def mass_by_atoms(
+        self, edges: Edges, kernel: Kernel, z: Tensor, shared: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        m0, m1 = _line_moments(edges, kernel)
+        side = -edges.normal * m0[:, None]
+        other = -side / 2 - edges.tangent * (m1 / (2 * edges.a).clamp_min(1e-300))[:, None]
+        return torch.where(shared[:, None], -other, side), other
+
+    def mass_by_bandwidth(self, edges: Edges, kernel: Kernel) -> Tensor:
+        return -edges.a * _line_moments(edges, kernel)[0] / kernel.h
+
+    def envelope(self, kappa: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+        bend = (2 / kappa - a**2).clamp_min(0).sqrt().clamp_max(torch.finfo(a.dtype).max / 4)
+        return bend, a * kappa / 2
+
+    def acceptance(
+        self, kappa: Tensor, a: Tensor, b: Tensor, s: Tensor, p: Tensor, inner: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        w = torch.where(inner, (a**2 + s**2) / 2, (a / p) ** 2 / 2)
+        return w, torch.where(inner, phi(kappa * w), -torch.expm1(-kappa * w))
+
+    def ray_moments(
+        self, ray: Tensor, inner: Tensor, outer: Tensor, weight: Tensor, kernel: Kernel, z: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """See :meth:`Surface.ray_moments`; all rays begin at the atom."""
+        first = (ray * (weight * kernel.radial_moment(outer, 2, 1))[..., None]).sum(1)
+        return first, (ray**2 * (weight * kernel.radial_moment(outer, 2, 2))[..., None]).sum(1)
+
+
+def _mass_near(a: Tensor, start: Tensor, end: Tensor, kappa: Tensor) -> Tensor:
+    """Angle-weighted mass of a Gaussian between the atom and `[start, end]` on lines, `(E,)`.
+
+    In place, since this is where the time goes.
+    """
+    x, weight = (part.to(a) for part in rule())
+    half = (end - start) / 2
+    x = torch.addcmul(((end + start) / 2)[:, None], half[:, None], x)
+    x.mul_(x).add_((a**2 + torch.finfo(a.dtype).tiny)[:, None]).mul_((kappa / 2)[..., None])
+    ratio = torch.neg(x).expm1_().div_(x)
+    return torch.mv(ratio, weight) * half * a * (-kappa / 2)
+
+
+def _line_moments(edges: Edges, kernel: Kernel) -> tuple[Tensor, Tensor]:
+    r"""Moments :math:`M_i = \int s^i K_h ds`, i = 0 and 1, of the kernel along edges, `(E,)`."""
+    a, s1, s2 = edges.a, edges.s1, edges.s2
+    if isinstance(kernel, Uniform):
+        return s2 - s1, (s2 - s1) * (s2 + s1) / 2
+    h = kernel.h
+    twice = torch.erf(s2 / h / math.sqrt(2)) - torch.erf(s1 / h / math.sqrt(2))
+    m0 = torch.exp(-(a**2) / (2 * h**2)) * twice / (h * math.sqrt(8 * math.pi))
+    ends = (s2 - s1) * (s2 + s1) / (2 * h**2)
+    nearer = torch.minimum(s1**2, s2**2)  # where the kernel is larger: nothing overflows
+    m1 = -torch.exp(-(a**2 + nearer) / (2 * h**2)) * torch.expm1(-ends.abs()) * ends.sign()
+    return m0, m1 / (2 * math.pi)
