@@ -26,9 +26,9 @@ from vwta.__main__ import main as command
 from vwta.io.errors import explained
 from vwta.io.storage import write_tensors
 from vwta.nn.networks import initialise
-from vwta.paper.audio.archives import unpack_split
 from vwta.paper.audio.features import Settings as Features
 from vwta.paper.audio.features import make_features
+from vwta.paper.audio.sources import unpack_split
 from vwta.paper.data.ansyn import COLUMNS, RATE, Scene
 from vwta.paper.data.fetch import File, Source, fetch
 from vwta.paper.data.transfer import Policy
