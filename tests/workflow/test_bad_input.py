@@ -36,6 +36,7 @@ from vwta.paper.data.zenodo import read_lock
 from vwta.paper.synthetic.predict import predict
 from vwta.paper.synthetic.train import Settings as Training
 from vwta.paper.synthetic.train import train
+from vwta.paper.training import Job
 from vwta.paper.uci.prepare import prepare, prepare_own
 
 GPU = torch.cuda.is_available()
@@ -345,7 +346,7 @@ def use_gpu(folder: Path) -> None:
     common |= {"epochs_see": "the same rows", "sharing": {"kind": "winner"}}
     data, out = folder / "data.safetensors", {1: folder / "out.safetensors"}
     settings, rest = Training(**common), folder / ".unfinished"
-    train("single_gaussian", {}, "wta", 3, data, out, settings, rest, "cuda", "code")
+    train(Job("single_gaussian", "wta", 3, out, rest, "cuda", "code"), data, {}, settings)
 
 
 WEIGHTS = {

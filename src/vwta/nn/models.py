@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["SWEPT", "Estimator", "MixtureDensity", "estimators_of"]
+__all__ = ["Estimator", "MixtureDensity"]
 
 import torch
 from torch import Tensor, nn
 
 from vwta.distributions.mixtures import DiracMixture, KernelMixture, VoronoiMixture
-from vwta.geometry.kernels import Gaussian, Kernel, Uniform
+from vwta.geometry.kernels import Gaussian, Kernel
 from vwta.geometry.spaces import Space
-
-SWEPT = ("v_wta", "k_wta", "unweighted_k_wta", "tk_hist")
-"""Methods that have a bandwidth, to be set with `model(x).with_bandwidth(h)`."""
 
 
 class Estimator(nn.Module):
@@ -91,31 +88,3 @@ class MixtureDensity(nn.Module):
     def forward(self, x: Tensor) -> KernelMixture:
         atoms = self.network(x)
         return KernelMixture(atoms.points, atoms.masses, Gaussian(atoms.scales))
-
-
-def estimators_of(
-    kind: str, network: nn.Module, kernel: Kernel, space: Space
-) -> dict[str, nn.Module]:
-    """Conditional densities of a WTA network or a histogram, by method; none of other kinds.
-
-    Arguments:
-        kind: kind of the network.
-        network: maps inputs to atoms.
-        kernel: law around each atom; its bandwidth does not matter.
-        space: domain in which cells are cut.
-    """
-    uniform = Uniform()
-    match kind:
-        case "wta":
-            return {
-                "v_wta": Estimator(network, kernel, space),
-                "k_wta": Estimator(network, kernel),
-                "unweighted_k_wta": Estimator(network, kernel, weighted=False),
-                "unif_v_wta": Estimator(network, uniform, space),
-            }
-        case "hist":
-            return {
-                "tk_hist": Estimator(network, kernel, space),
-                "unif_hist": Estimator(network, uniform, space),
-            }
-    return {}

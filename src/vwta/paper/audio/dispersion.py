@@ -34,10 +34,10 @@ def single_sources(targets: Targets) -> tuple[Tensor, Tensor, Tensor]:
     return frames, direction, kind
 
 
-def mean_vectors(model: str, atoms: Atoms, frames: Tensor) -> Tensor:
-    """Means `(n, 3)` of a model's laws in some frames `(n,)`; of WTA and histogram their atoms'."""
+def mean_vectors(atoms: Atoms, frames: Tensor) -> Tensor:
+    """Means `(n, 3)` of the laws in some frames `(n,)`: of the atoms, if these have no scales."""
     chosen = select(atoms, frames)
-    if model == "m_vmf":
+    if hasattr(chosen, "scales"):
         mean: Tensor = DirectionMixtureDensity(nn.Identity())(chosen).mean
         return mean
     return DiracMixture(chosen.points, chosen.masses).mean

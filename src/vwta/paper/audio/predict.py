@@ -16,30 +16,29 @@ from vwta.io.errors import restored_from
 from vwta.io.provenance import provenance
 from vwta.io.storage import below, read_tensors, write_tensors
 from vwta.nn.networks import Hypotheses
-from vwta.nn.seldnet import DirectionComponents, build
+from vwta.nn.seldnet import DirectionComponents
+from vwta.paper.audio.estimators import Atoms
 from vwta.paper.audio.frames import Fold, read_fold
+from vwta.paper.audio.networks import NETWORKS, build
+from vwta.paper.training import named
 from vwta.training.loop import pick_device
 
 logger = logging.getLogger(__name__)
 
-ATOMS: dict[str, type[Hypotheses | DirectionComponents]] = {
-    "wta": Hypotheses,
-    "hist": Hypotheses,
-    "m_vmf": DirectionComponents,
-}
+ATOMS: tuple[type[Atoms], ...] = (Hypotheses, DirectionComponents)  # differ in their fields
 
 
 class Predictions(NamedTuple):
     """What a network says of a fold.
 
     Attributes:
-        model: `wta`, `hist` or `m_vmf`.
+        model: kind of the network.
         atoms: for each of n frames, in the order of chunks, then of time, in float64.
         training: the record of the network's training.
     """
 
     model: str
-    atoms: Hypotheses | DirectionComponents
+    atoms: Atoms
     training: dict[str, Any]
 
 
@@ -59,8 +58,8 @@ def predict(
         network: file of trained weights.
         folds: files of features, by the name of the fold.
         path: file to write: for each fold the fields of its atoms, with shape `(n, K, *)`.
-        kept_by: criterion of the kept weights, `loss` or `distance`; networks other than WTA have
-            no winner's distance, theirs are kept by the loss in any case.
+        kept_by: criterion of early stopping, `loss` or `distance`; networks other than WTA have no
+            winner's distance, the loss selects theirs in any case.
         batch_size: chunks at once.
         device: `auto`, `cpu` or `cuda`.
         code: digest of the code.
@@ -69,8 +68,8 @@ def predict(
     with restored_from(network):
         specification = metadata["network"]
         model = build(**specification)
-        prefix = f"{kept_by}." if specification["kind"] == "wta" else "loss."
-        model.load_state_dict(below(prefix, tensors))
+        selected = named(specification["kind"], NETWORKS).criterion(kept_by)
+        model.load_state_dict(below(f"{selected}.", tensors))
     model = model.to(pick_device(device)).eval()
     found: dict[str, Tensor] = {}
     for name, files in folds.items():
@@ -84,16 +83,14 @@ def predict(
 def read_predictions(path: Path, fold: str) -> Predictions:
     """Atoms of a fold, of a file of :func:`predict`."""
     tensors, metadata = read_tensors(path)
-    model = metadata["model"]
     fields = {field: value.double() for field, value in below(f"{fold}.", tensors).items()}
-    return Predictions(model, ATOMS[model](**fields), metadata["provenance"]["training"])
+    kind = next(one for one in ATOMS if {*one._fields} == fields.keys())
+    return Predictions(metadata["model"], kind(**fields), metadata["provenance"]["training"])
 
 
-def _run(
-    network: torch.nn.Module, fold: Fold, batch_size: int, device: torch.device
-) -> Hypotheses | DirectionComponents:
+def _run(network: torch.nn.Module, fold: Fold, batch_size: int, device: torch.device) -> Atoms:
     rows, sounding = fold.features.to(device), fold.kind.ge(0).any(-1)
-    kind: type[Hypotheses | DirectionComponents] = Hypotheses
+    kind: type[Atoms] = Hypotheses
     parts = []
     for start in range(0, len(rows), batch_size):
         chosen = slice(start, start + batch_size)

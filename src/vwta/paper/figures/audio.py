@@ -19,16 +19,17 @@ from matplotlib.ticker import NullLocator, StrMethodFormatter
 
 from vwta.io.storage import read_table
 from vwta.paper.data.ansyn import CLASSES
+from vwta.paper.estimators import measured_in
 from vwta.paper.figures.labels import keep_apart
 from vwta.paper.figures.nll_against_h import nll_panel
-from vwta.paper.figures.style import COLUMN, METHODS, save, sparse_labels, style
+from vwta.paper.figures.style import COLUMN, save, sparse_labels, style
+from vwta.paper.methods import METHODS, in_panel
 
 SIDE_BY_SIDE = 4  # panels
 SMALL = 6  # size of the writing inside a panel
 UNIFORM = math.log(4 * math.pi)  # NLL of the uniform density
-ESTIMATED = {"v_wta": "unif_v_wta", "tk_hist": "unif_hist"}  # and the same cells, uniform kernels
 PRINTED = 0.01  # last digit of a printed NLL
-SPREADS = ("wta", "m_vmf", "hist")  # the first is on top
+DISPERSION = "audio dispersion"  # methods of this panel; the first is on top
 GAP = 0.055  # between names of classes, in widths of a panel
 TUNED: dict[str, Any] = {"ls": "", "mfc": "white", "mew": 1.0, "ms": 5, "zorder": 4}
 
@@ -109,7 +110,7 @@ def spread(metrics: Path, paths: Sequence[Path], protocol: str, dataset: str) ->
     true = true.set_index("metric")["value"]
     if true.empty:
         raise ValueError(f"no spread of the true law of {protocol} on {dataset} in the metrics")
-    counts = _counts(means[means["method"].isin(SPREADS)])
+    counts = _counts(means[means["method"].isin(in_panel(DISPERSION))])
     of_class = means["metric"] != names[-1]
     room = 4 + 0.6 * SMALL * max(len(name) for name in true.index.str.removeprefix("spread_"))
     highest = 1.06 * float(means.loc[of_class & np.isfinite(means["value"]), "value"].max())
@@ -196,7 +197,7 @@ def _bias(axis: Axes, rows: pd.DataFrame) -> None:
     axis.axhspan(-PRINTED / 2, PRINTED / 2, color="0.9", lw=0, label="rounded away in print")
     axis.axhline(0, color="black", lw=0.6)
     ticks = sorted(rows["h"].dropna().unique())
-    for method, uniform in ESTIMATED.items():
+    for method, uniform in _estimated().items():
         for name in (method, uniform):
             look, mine = METHODS[name], rows[rows["method"] == name]
             seeds = mine.groupby("h", dropna=False)["value"].mean()
@@ -212,10 +213,16 @@ def _bias(axis: Axes, rows: pd.DataFrame) -> None:
     axis.xaxis.set_minor_locator(NullLocator())
 
 
+def _estimated() -> dict[str, str]:
+    """Methods whose cells have volumes: one with a bandwidth, and that with uniform kernels."""
+    measured = measured_in("audio").items()
+    return {recipe.twin: name for name, recipe in measured if recipe.twin}
+
+
 def _empties(rows: pd.DataFrame) -> str:
     """How many targets lie in cells without a point, by the kind of atoms."""
     parts = []
-    for method, uniform in ESTIMATED.items():
+    for method, uniform in _estimated().items():
         mine = rows[rows["method"].isin([method, uniform])]
         if len(mine):
             share = 100 * float(mine["value"].sum()) / int(mine["n"].sum())
@@ -243,7 +250,7 @@ def _classes(axis: Axes, true: pd.Series) -> None:
 
 def _spreads(axis: Axes, rows: pd.DataFrame, true: pd.Series) -> None:
     """Draws predicted spreads against true ones; all methods but the first are fainter."""
-    for order, method in enumerate(SPREADS):
+    for order, method in enumerate(in_panel(DISPERSION)):
         mine = rows[rows["method"] == method].set_index("metric")["value"]
         both = mine.index.intersection(true.index)
         if len(both):
@@ -257,7 +264,7 @@ def _correlations(rows: pd.DataFrame) -> str:
     """Spearman's rank correlations: of WTA, and below it of the methods that have one."""
     values = {row["method"]: f"{row['value']:.2f}" for row in rows.to_dict("records")}
     values = {name: text.replace("nan", "undefined") for name, text in values.items()}
-    first, *others = SPREADS
+    first, *others = in_panel(DISPERSION)
     below = ", ".join(f"{METHODS[name].label} {values[name]}" for name in others if name in values)
     title = rf", $\rho$ = {values[first]}" if first in values else ""
     return title + (f"\n({below})" if below else "")
