@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 __all__ = [
+    "SUFFIXES",
     "Sheet",
+    "signed",
     "to_latex",
     "to_markdown",
     "write",
     "write_sheet",
 ]
 
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +22,7 @@ import pandas as pd
 
 from vwta.io.storage import atomic
 
+SUFFIXES = (".csv", ".md", ".tex")  # of the files of a sheet
 # What LaTeX wants in place of a sign.
 SIGNS = {
     "\\": r"\textbackslash{}",
@@ -71,6 +75,18 @@ def to_markdown(table: pd.DataFrame, digits: int = 4) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
+def signed(difference: float, places: int) -> str:
+    """A difference with its sign and so many digits after the point; empty if there is none.
+
+    Example:
+        >>> signed(-0.001, 2), signed(1.5, 2)
+        ('+0.00', '+1.50')
+    """
+    if math.isnan(difference):
+        return ""
+    return f"{round(difference, places) + 0.0:+.{places}f}".replace("inf", "∞")
+
+
 def write(table: pd.DataFrame, csv: Path, markdown: Path, words: str) -> None:
     """Writes a table in both formats; the csv has every digit, markdown starts with some words."""
     with atomic(csv) as temporary:
@@ -82,12 +98,9 @@ def write(table: pd.DataFrame, csv: Path, markdown: Path, words: str) -> None:
 def write_sheet(sheet: Sheet, numbers: pd.DataFrame, path: Path) -> None:
     """Writes a sheet as `path.md` and `path.tex`, and its numbers, every digit, as `path.csv`."""
     notes = "".join(f"\n{note}\n" for note in sheet.notes)
-    texts = {
-        ".csv": numbers.to_csv(index=False),
-        ".md": f"**{sheet.caption}**\n\n{to_markdown(sheet.cells)}{notes}",
-        ".tex": to_latex(sheet),
-    }
-    for suffix, text in texts.items():
+    markdown = f"**{sheet.caption}**\n\n{to_markdown(sheet.cells)}{notes}"
+    texts = numbers.to_csv(index=False), markdown, to_latex(sheet)
+    for suffix, text in zip(SUFFIXES, texts, strict=True):
         with atomic(path.with_name(path.name + suffix)) as temporary:
             temporary.write_text(text, encoding="utf-8")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["SUFFIXES", "TABLES", "Cell", "compare", "write_tables"]
+__all__ = ["TABLES", "Cell", "compare", "write_tables"]
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.methods import METHODS, in_panel, network_of
 from vwta.paper.problems import title
-from vwta.paper.tables import Sheet, write_sheet
+from vwta.paper.tables import Sheet, signed, write_sheet
 
 TABLES = ("main", "quantisation", "tuned")
-SUFFIXES = (".csv", ".md", ".tex")
 BANDWIDTHS = (0.3, 0.5, 1.0)  # of the paper's main table
 COUNTS = (9, 16, 25)  # its numbers K of hypotheses
 ALL_COUNTS = (9, 16, 20, 25)  # those of its appendix
@@ -355,10 +354,7 @@ def _format(number: float, metric: str) -> str:
 
 
 def _difference(record: Mapping[Any, Any] | None) -> str:
-    if record is None or math.isnan(record["difference"]):
-        return ""
-    places = DECIMALS[record["metric"]]
-    return f"{round(record['difference'], places) + 0.0:+.{places}f}".replace("inf", "∞")
+    return "" if record is None else signed(record["difference"], DECIMALS[record["metric"]])
 
 
 def _spans(columns: Sequence[Column]) -> list[tuple[str, int, int]]:

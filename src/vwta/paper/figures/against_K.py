@@ -14,11 +14,11 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from vwta.io.storage import read_table
 from vwta.paper.estimators import swept_in
-from vwta.paper.figures.style import COLUMN, save, shade, sparse_labels, style
+from vwta.paper.figures.style import COLUMN, log_ticks, save, shade, style
 from vwta.paper.methods import METHODS, Method, in_panel, network_of
 from vwta.paper.metrics import of_protocol
 from vwta.paper.problems import title
@@ -300,8 +300,6 @@ def _frame(axes: Any, datasets: Sequence[str], K: Sequence[int]) -> None:
     for axis, dataset in zip(axes[0], datasets, strict=True):
         axis.set_title(title(dataset))
     for axis in axes[-1]:
-        axis.set_xscale("log")
-        axis.set_xticks(sorted(K), sparse_labels(sorted(K), 1.5))
-        axis.xaxis.set_minor_locator(NullLocator())
+        log_ticks(axis, sorted(K), 1.5)
         axis.set_xlabel("hypotheses $K$")
     axes[0, 0].figure.align_ylabels(axes[:, 0])

@@ -9,20 +9,19 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import NullLocator, StrMethodFormatter
+from matplotlib.ticker import StrMethodFormatter
 
 from vwta.io.storage import read_table
 from vwta.paper.data.ansyn import CLASSES
 from vwta.paper.estimators import measured_in
 from vwta.paper.figures.labels import keep_apart
 from vwta.paper.figures.nll_against_h import nll_panel
-from vwta.paper.figures.style import COLUMN, save, sparse_labels, style
+from vwta.paper.figures.style import COLUMN, label_panels, log_ticks, panels, save, style
 from vwta.paper.methods import METHODS, in_panel
 
 SIDE_BY_SIDE = 4  # panels
@@ -59,7 +58,7 @@ def nll_against_h(metrics: Path, paths: Sequence[Path], protocol: str, dataset: 
             limits.append(_nll(axis, mine))
             axis.set_title(f"$K = {K}$")
         axes[0].set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
-        _label(axes, "bandwidth $h$", "NLL (nats)")
+        label_panels(axes, SIDE_BY_SIDE, "bandwidth $h$", "NLL (nats)")
         entries = _entries(axes)
         if rows["tuned"].any():
             entries.append(Line2D([], [], color="0.3", marker="o", label="tuned $h$", **TUNED))
@@ -90,7 +89,7 @@ def monte_carlo(metrics: Path, paths: Sequence[Path], protocol: str, dataset: st
             axis.text(0.97, 0.98, note, transform=place, ha="right", va="top", fontsize=SMALL)
         axes[0].set_ylim(top=max(3 * PRINTED, axes[0].get_ylim()[1]))  # room for the notes
         axes[0].yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        _label(axes, "bandwidth $h$", "error of the NLL (nats)")
+        label_panels(axes, SIDE_BY_SIDE, "bandwidth $h$", "error of the NLL (nats)")
         columns = min(5, 1 + len(counts))
         figure.legend(handles=_entries(axes), loc="outside lower center", ncols=columns)
         save(figure, paths)
@@ -124,7 +123,7 @@ def spread(metrics: Path, paths: Sequence[Path], protocol: str, dataset: str) ->
             _spreads(axis, mine[mine["metric"] != names[-1]], true)
             title = _correlations(mine[mine["metric"] == names[-1]])
             axis.set_title(f"$K = {K}${title}", fontsize=7, pad=room)
-        _label(axes, "true spread (degrees)", "predicted spread (degrees)")
+        label_panels(axes, SIDE_BY_SIDE, "true spread (degrees)", "predicted spread (degrees)")
         figure.legend(handles=_entries(axes), loc="outside lower center", ncols=4)
         save(figure, paths)
 
@@ -146,21 +145,9 @@ def _counts(rows: pd.DataFrame) -> list[int]:
 
 
 def _panels(count: int, height: float, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A figure with so many panels, row by row, of this height in inches."""
-    lines, columns = math.ceil(count / SIDE_BY_SIDE), min(SIDE_BY_SIDE, count)
-    size = (max(1.4 * COLUMN, 0.62 * COLUMN * columns), height * lines + 0.4)
-    figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, **options)
-    for axis in axes.flat[count:]:
-        axis.remove()
-    return figure, list(axes.flat[:count])
-
-
-def _label(axes: Sequence[Axes], below: str, left: str) -> None:
-    """Labels of the lowest panel of each column, and of the first one of each line."""
-    for axis in axes[-SIDE_BY_SIDE:]:
-        axis.set_xlabel(below)
-    for axis in axes[::SIDE_BY_SIDE]:
-        axis.set_ylabel(left)
+    """A figure with so many panels of this height in inches."""
+    width = max(1.4 * COLUMN, 0.62 * COLUMN * min(SIDE_BY_SIDE, count))
+    return panels(count, SIDE_BY_SIDE, width, height, 0.4, **options)
 
 
 def _entries(axes: Iterable[Axes]) -> list[Any]:
@@ -208,9 +195,7 @@ def _bias(axis: Axes, rows: pd.DataFrame) -> None:
                 axis.axhline(seeds.item(), **line)
             else:
                 axis.plot(seeds.index, seeds, marker=look.marker, **line)
-    axis.set_xscale("log")
-    axis.set_xticks(ticks, sparse_labels(ticks, 1.6))
-    axis.xaxis.set_minor_locator(NullLocator())
+    log_ticks(axis, ticks, 1.6)
 
 
 def _estimated() -> dict[str, str]:

@@ -11,10 +11,9 @@ from typing import Any
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import NullLocator
 
 from vwta.io.storage import read_table
-from vwta.paper.figures.style import COLUMN, save, sparse_labels, style
+from vwta.paper.figures.style import COLUMN, log_ticks, save, style
 from vwta.paper.methods import METHODS, in_panel
 from vwta.paper.metrics import of_protocol
 from vwta.paper.problems import title
@@ -86,9 +85,7 @@ def nll_panel(axis: Axes, rows: pd.DataFrame) -> None:
         else:
             axis.plot(seeds.index, seeds["mean"], marker=look.marker, **line)
             axis.fill_between(seeds.index, low, high, **band)
-    axis.set_xscale("log")
-    axis.set_xticks(ticks, sparse_labels(ticks, 1.6))
-    axis.xaxis.set_minor_locator(NullLocator())
+    log_ticks(axis, ticks, 1.6)
     ends = rows[rows["h"].isna() | (rows["h"] == ticks[-1])]
     lowest = rows["value"].min()
     room = ends["value"].max() - lowest

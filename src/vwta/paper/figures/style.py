@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-__all__ = ["COLUMN", "save", "shade", "sparse_labels", "style"]
+__all__ = [
+    "COLUMN",
+    "label_panels",
+    "log_ticks",
+    "panels",
+    "save",
+    "shade",
+    "sparse_labels",
+    "style",
+]
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +24,10 @@ import matplotlib
 matplotlib.use("agg")
 
 import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from vwta.io.storage import atomic
 
@@ -44,6 +56,42 @@ def sparse_labels(ticks: Sequence[float], apart: float) -> list[str]:
         labels.append(f"{tick:g}" if tick >= apart * last else "")
         last = tick if labels[-1] else last
     return labels
+
+
+def log_ticks(axis: Axes, ticks: Sequence[float], apart: float) -> None:
+    """A logarithmic axis of x with these ticks alone; labels as of :func:`sparse_labels`."""
+    axis.set_xscale("log")
+    axis.set_xticks(ticks, sparse_labels(ticks, apart))
+    axis.xaxis.set_minor_locator(NullLocator())
+
+
+def panels(
+    count: int, columns: int, width: float, height: float, below: float, **options: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure with so many panels, row by row.
+
+    Arguments:
+        count: number of panels.
+        columns: most of them side by side.
+        width: of the figure, in inches.
+        height: of a panel.
+        below: for the legend.
+        options: of `plt.subplots`.
+    """
+    lines = math.ceil(count / columns)
+    shape, size = (lines, min(columns, count)), (width, height * lines + below)
+    figure, axes = plt.subplots(*shape, figsize=size, squeeze=False, **options)
+    for axis in axes.flat[count:]:
+        axis.remove()
+    return figure, list(axes.flat[:count])
+
+
+def label_panels(axes: Sequence[Axes], columns: int, below: str, left: str = "") -> None:
+    """Labels of the lowest panel of each column, and of the first one of each row."""
+    for axis in axes[-columns:]:
+        axis.set_xlabel(below)
+    for axis in axes[::columns]:
+        axis.set_ylabel(left)
 
 
 @contextmanager

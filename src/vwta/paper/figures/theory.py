@@ -14,10 +14,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullFormatter, NullLocator, StrMethodFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from vwta.io.storage import read_table
-from vwta.paper.figures.style import COLUMN, save, sparse_labels, style
+from vwta.paper.figures.style import COLUMN, log_ticks, save, style
 from vwta.paper.methods import METHODS
 from vwta.paper.problems import PROBLEMS, title
 
@@ -224,10 +224,7 @@ def _grid(
 
 def _against_K(axis: Axes, counts: pd.Series[float]) -> None:
     """A logarithmic axis with ticks at the numbers of atoms, and labels where there is room."""
-    ticks = sorted(counts.dropna().unique())
-    axis.set_xscale("log")
-    axis.set_xticks(ticks, sparse_labels(ticks, 1.5))
-    axis.xaxis.set_minor_locator(NullLocator())
+    log_ticks(axis, sorted(counts.dropna().unique()), 1.5)
 
 
 def _log_scale(axis: Axes) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -19,7 +18,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodF
 from numpy.typing import NDArray
 
 from vwta.io.storage import read_table
-from vwta.paper.figures.style import COLUMN, save, style
+from vwta.paper.figures.style import COLUMN, label_panels, panels, save, style
 from vwta.paper.methods import METHODS
 from vwta.paper.problems import title
 from vwta.paper.uci.comparison import compare, shown
@@ -69,7 +68,7 @@ def comparison(
             axis.set_title(f"{name}: {missing}" if missing else name)
         axes[0].set_yticks(range(len(methods)), [METHODS[name].label for name in methods])
         axes[0].set_ylim(len(methods) - 0.4, -0.6)
-        _label(axes, LABELS[metric])
+        label_panels(axes, COLUMNS, LABELS[metric])
         figure.legend(handles=_entries(protocol), loc="outside lower center", ncols=3)
         save(figure, paths)
 
@@ -101,7 +100,7 @@ def bandwidth_search(
         axes[0].set_yscale("symlog", linthresh=LINEAR)
         axes[0].set_ylim(-0.1 * LINEAR, 30 * axes[0].get_ylim()[1])  # room for the notes
         axes[0].yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        _label(axes, "bandwidth $h$", "NLL above lowest (nats)")
+        label_panels(axes, COLUMNS, "bandwidth $h$", "NLL above lowest (nats)")
         entries = [
             Line2D(
                 [],
@@ -117,21 +116,8 @@ def bandwidth_search(
 
 
 def _panels(count: int, height: float) -> tuple[Figure, list[Axes]]:
-    """A figure with so many panels, row by row, of this height in inches and one axis of y."""
-    lines, columns = math.ceil(count / COLUMNS), min(COLUMNS, count)
-    size = (2 * COLUMN, height * lines + 0.5)
-    figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, sharey=True)
-    for axis in axes.flat[count:]:
-        axis.remove()
-    return figure, list(axes.flat[:count])
-
-
-def _label(axes: Sequence[Axes], below: str, left: str = "") -> None:
-    """Labels of the lowest panel of each column, and of the first one of each line."""
-    for axis in axes[-COLUMNS:]:
-        axis.set_xlabel(below)
-    for axis in axes[::COLUMNS]:
-        axis.set_ylabel(left)
+    """A figure with so many panels of this height in inches and one axis of y."""
+    return panels(count, COLUMNS, 2 * COLUMN, height, 0.5, sharey=True)
 
 
 def _methods(axis: Axes, rows: pd.DataFrame) -> None:

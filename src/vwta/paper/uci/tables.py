@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["SUFFIXES", "TABLES", "write_protocols", "write_sizes", "write_tables"]
+__all__ = ["TABLES", "write_protocols", "write_sizes", "write_tables"]
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ import pandas as pd
 
 from vwta.paper.methods import METHODS
 from vwta.paper.problems import title
-from vwta.paper.tables import Sheet, write_sheet
+from vwta.paper.tables import Sheet, signed, write_sheet
 from vwta.paper.uci.comparison import compare, shown
 
 # The paper's tables: metric, and the panel whose methods they have.
@@ -31,7 +31,6 @@ LABELS = {
 # Digits after the point as the paper prints them; three significant ones for other metrics.
 DECIMALS = {"nll": 2, "rmse": 2, "nll_dequantised": 2, "coverage90": 3, "pit": 3}
 TABLES = (*PRINTED, "more")  # what :func:`write_tables` writes
-SUFFIXES = (".csv", ".md", ".tex")
 
 STAR = "⋆ As reported by Lakshminarayanan et al. (2017); printed only."
 DISCRETE = (
@@ -238,10 +237,7 @@ def _theirs(row: Mapping[str, Any]) -> str:
 
 
 def _difference(row: Mapping[str, Any]) -> str:
-    if math.isnan(row["difference"]):
-        return ""
-    places = DECIMALS[row["metric"]]
-    return f"{round(row['difference'], places) + 0.0:+.{places}f}".replace("inf", "∞")
+    return signed(row["difference"], DECIMALS[row["metric"]])
 
 
 def _number(mean: float, std: float, metric: str) -> str:
