@@ -18,6 +18,7 @@ from vwta.nn.networks import initialise
 from vwta.paper.data.synthetic import problem
 from vwta.paper.synthetic.generate import generate
 from vwta.paper.synthetic.train import Annealing, FreshData, Settings, train
+from vwta.paper.training import Job
 from vwta.training import checkpoints
 from vwta.training import loop as training
 from vwta.training.loop import Fit, FixedData, Schedule, fit
@@ -233,18 +234,8 @@ def train_seeds(
     data: Path, folder: Path, seeds: list[int], settings: Settings = SETTINGS
 ) -> dict[int, Path]:
     outputs = {seed: folder / f"seed{seed}.safetensors" for seed in seeds}
-    train(
-        dataset="single_gaussian",
-        constants={},
-        model="wta",
-        K=4,
-        data=data,
-        outputs=outputs,
-        settings=settings,
-        unfinished=folder / ".unfinished",
-        device="cpu",
-        code="code",
-    )
+    job = Job("single_gaussian", "wta", 4, outputs, folder / ".unfinished", "cpu", "code")
+    train(job, data, {}, settings)
     return outputs
 
 

@@ -26,9 +26,9 @@ from vwta.__main__ import main as command
 from vwta.io.errors import explained
 from vwta.io.storage import write_tensors
 from vwta.nn.networks import initialise
-from vwta.paper.audio.archives import unpack_split
 from vwta.paper.audio.features import Settings as Features
 from vwta.paper.audio.features import make_features
+from vwta.paper.audio.sources import unpack_split
 from vwta.paper.data.ansyn import COLUMNS, RATE, Scene
 from vwta.paper.data.fetch import File, Source, fetch
 from vwta.paper.data.transfer import Policy
@@ -36,6 +36,7 @@ from vwta.paper.data.zenodo import read_lock
 from vwta.paper.synthetic.predict import predict
 from vwta.paper.synthetic.train import Settings as Training
 from vwta.paper.synthetic.train import train
+from vwta.paper.training import Job
 from vwta.paper.uci.prepare import prepare, prepare_own
 
 GPU = torch.cuda.is_available()
@@ -345,7 +346,7 @@ def use_gpu(folder: Path) -> None:
     common |= {"epochs_see": "the same rows", "sharing": {"kind": "winner"}}
     data, out = folder / "data.safetensors", {1: folder / "out.safetensors"}
     settings, rest = Training(**common), folder / ".unfinished"
-    train("single_gaussian", {}, "wta", 3, data, out, settings, rest, "cuda", "code")
+    train(Job("single_gaussian", "wta", 3, out, rest, "cuda", "code"), data, {}, settings)
 
 
 WEIGHTS = {

@@ -17,8 +17,8 @@ from vwta.paper.data.ansyn import CLASSES
 from vwta.paper.data.regression import splits_sha256
 from vwta.paper.data.synthetic import PROBLEMS
 from vwta.paper.data.uci import SETS, official_splits
-from vwta.paper.figures.style import TITLES
-from vwta.paper.synthetic.estimators import SWEPT
+from vwta.paper.estimators import swept_in
+from vwta.paper.problems import title
 
 SCHEMAS = ROOT / "workflow/schemas"
 OTHERS = {"config", "data", "verdicts", "claims", "differences"}
@@ -509,11 +509,11 @@ def test_schema_and_code_know_the_same_names() -> None:
     assert set(schema["$defs"]["dataset"]["enum"]) == set(PROBLEMS)
     assert set(schema["$defs"]["bandwidths_by_dataset"]["properties"]) == set(PROBLEMS)
     assert set(schema["$defs"]["model"]["enum"]) == set(NETWORKS)
-    assert set(schema["$defs"]["swept"]["items"]["enum"]) == set(SWEPT)
+    assert set(schema["$defs"]["swept"]["items"]["enum"]) == set(swept_in("synthetic"))
     files = {path.stem for path in (ROOT / "config/protocols/synthetic").glob("*.yaml")}
     studies = schema["properties"]
     assert set(studies["synthetic"]["properties"]["protocols"]["properties"]) == files
     files = {path.stem for path in (ROOT / "config/protocols/uci").glob("*.yaml")}
     assert set(schema["$defs"]["uci_protocol"]["enum"]) >= files
     assert schema["properties"]["audio"]["properties"]["noise"]["required"] == list(CLASSES)
-    assert all(TITLES[name] == law.title for name, law in PROBLEMS.items())
+    assert all(title(name) == law.title for name, law in PROBLEMS.items())

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.paper.synthetic.law import law_of_split
+from vwta.paper.synthetic.generate import law_of_split
 from vwta.paper.theory.evaluate import Settings, evaluate_properties
 
 with job(snakemake):

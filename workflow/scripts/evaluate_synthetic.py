@@ -5,7 +5,7 @@ from pathlib import Path
 from job import job
 
 from vwta.paper.synthetic.evaluate import Settings, evaluate
-from vwta.paper.synthetic.law import law_of_split
+from vwta.paper.synthetic.generate import law_of_split
 
 with job(snakemake):
     evaluate(

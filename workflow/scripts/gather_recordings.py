@@ -5,7 +5,7 @@ from pathlib import Path
 from job import job
 from notes import noted
 
-from vwta.paper.audio.recordings import gather_recordings
+from vwta.paper.audio.sources import gather_recordings
 from vwta.paper.data.fetch import File
 
 with job(snakemake):

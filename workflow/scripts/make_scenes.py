@@ -6,7 +6,7 @@ from pathlib import Path
 from job import job
 
 from vwta.io.errors import DataError
-from vwta.paper.audio.scenes import make_split
+from vwta.paper.audio.sources import make_split
 
 with job(snakemake):
     params = snakemake.params

@@ -5,18 +5,21 @@ from pathlib import Path
 from job import job
 
 from vwta.paper.audio.train import Settings, train
+from vwta.paper.training import Job
 
 with job(snakemake):
     train(
-        dataset=snakemake.wildcards.dataset,
-        model=snakemake.wildcards.model,
-        K=int(snakemake.wildcards.K),
+        Job(
+            dataset=snakemake.wildcards.dataset,
+            model=snakemake.wildcards.model,
+            K=int(snakemake.wildcards.K),
+            outputs={int(snakemake.wildcards.seed): Path(snakemake.output[0])},
+            unfinished=Path(snakemake.params.unfinished),
+            device=snakemake.params.device,
+            code=snakemake.params.code,
+        ),
         folds={
             name: [Path(file) for file in snakemake.input[name]] for name in ("train", "validation")
         },
-        outputs={int(snakemake.wildcards.seed): Path(snakemake.output[0])},
         settings=Settings(**snakemake.params.settings),
-        unfinished=Path(snakemake.params.unfinished),
-        device=snakemake.params.device,
-        code=snakemake.params.code,
     )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from job import job
 
-from vwta.paper.audio.archives import unpack_split
+from vwta.paper.audio.sources import unpack_split
 
 with job(snakemake):
     unpack_split(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["SWEPT", "Estimator", "MixtureDensity", "estimators_of", "select"]
+__all__ = ["Estimator", "MixtureDensity", "select"]
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -11,12 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from vwta.distributions.mixtures import DiracMixture, KernelMixture, VoronoiMixture
-from vwta.geometry.kernels import Gaussian, Kernel, Uniform
+from vwta.geometry.kernels import Gaussian, Kernel
 from vwta.geometry.spaces import Space
 from vwta.nn.heads import Components, Hypotheses
-
-SWEPT = ("v_wta", "k_wta", "unweighted_k_wta", "tk_hist")
-"""Methods that have a bandwidth, to be set with `model(x).with_bandwidth(h)`."""
 
 Atoms = TypeVar("Atoms", bound=Hypotheses | Components)
 
@@ -123,31 +120,3 @@ def select(atoms: Atoms, rows: Tensor) -> Atoms:
         torch.Size([6, 9, 3])
     """
     return type(atoms)(*(part[rows] for part in atoms))
-
-
-def estimators_of(
-    kind: str, network: nn.Module, kernel: Kernel, space: Space
-) -> dict[str, nn.Module]:
-    """Conditional densities of a WTA network or a histogram, by method; none of other kinds.
-
-    Arguments:
-        kind: kind of the network.
-        network: maps inputs to atoms.
-        kernel: law around each atom; its bandwidth does not matter.
-        space: domain in which cells are cut.
-    """
-    uniform = Uniform()
-    match kind:
-        case "wta":
-            return {
-                "v_wta": Estimator(network, kernel, space),
-                "k_wta": Estimator(network, kernel),
-                "unweighted_k_wta": Estimator(network, kernel, weighted=False),
-                "unif_v_wta": Estimator(network, uniform, space),
-            }
-        case "hist":
-            return {
-                "tk_hist": Estimator(network, kernel, space),
-                "unif_hist": Estimator(network, uniform, space),
-            }
-    return {}

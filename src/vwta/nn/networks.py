@@ -209,12 +209,17 @@ def initialise(
         return build(**specification)
 
 
-def restore(specification: Mapping[str, Any], weights: Mapping[str, Tensor]) -> nn.Module:
+def restore(
+    specification: Mapping[str, Any],
+    weights: Mapping[str, Tensor],
+    build: Callable[..., nn.Module] = build,
+) -> nn.Module:
     """Trained network of a specification, in float64, to be evaluated.
 
     Arguments:
-        specification: arguments of :func:`build`.
+        specification: arguments of `build`.
         weights: its weights, by name.
+        build: makes a network of a specification.
     """
     network = build(**specification)
     network.load_state_dict(weights)

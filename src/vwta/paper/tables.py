@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 __all__ = [
+    "SUFFIXES",
     "Sheet",
-    "idle_atoms",
-    "protocols_side_by_side",
+    "signed",
     "to_latex",
     "to_markdown",
     "write",
     "write_sheet",
 ]
 
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,9 +21,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from vwta.io.storage import atomic
-from vwta.paper.metrics import COLUMNS
 
-KEYS = ["dataset", "metric", "method", "K", "h"]
+SUFFIXES = (".csv", ".md", ".tex")  # of the files of a sheet
 # What LaTeX wants in place of a sign.
 SIGNS = {
     "\\": r"\textbackslash{}",
@@ -62,63 +62,6 @@ class Sheet(NamedTuple):
     words: int = 1
 
 
-def protocols_side_by_side(
-    metrics: pd.DataFrame, protocols: Sequence[str], against: Sequence[str]
-) -> pd.DataFrame:
-    """What protocols give for the same quantity, one column each.
-
-    Arguments:
-        metrics: tidy table.
-        protocols: the columns, in this order.
-        against: protocols of which at least one must have a quantity for it to be listed.
-
-    Returns:
-        One row for each `dataset`, `metric`, `method`, `K` and `h`, and a column for each protocol
-        with the mean over the seeds that all protocols of the row share, `seeds` in number; missing
-        where a protocol has none at all. A quantity without a common seed is left out. Rows at a
-        tuned bandwidth have no `h` and `tuned` in their metric's name.
-    """
-    rows = metrics[metrics["protocol"].isin(protocols)].copy()
-    tuned = rows["tuned"]
-    rows.loc[tuned, "metric"] += " tuned"
-    rows.loc[tuned, "h"] = float("nan")
-    rows["seed"] = rows["seed"].fillna(-1)  # of laws that have none
-    means = rows.groupby([*KEYS, "seed", "protocol"], dropna=False)["value"].mean()
-    values = means.unstack("protocol").reindex(columns=list(protocols))
-    there = values.notna()
-    somewhere = there.groupby(KEYS, dropna=False).transform("any")
-    common = values[(there | ~somewhere).all(axis=1)].groupby(KEYS, dropna=False)
-    table = common.mean()
-    table.insert(0, "seeds", common.size())
-    listed = table[table[list(against)].notna().any(axis=1)].reset_index()
-    listed.columns.name = None
-    return listed.astype({"K": COLUMNS["K"]})
-
-
-def idle_atoms(properties: pd.DataFrame, protocols: Sequence[str]) -> pd.DataFrame:
-    """How many atoms win nothing, a column for each K.
-
-    Arguments:
-        properties: tidy table of :func:`vwta.paper.theory.evaluate.evaluate_properties`.
-        protocols: whose networks to count, in this order.
-
-    Returns:
-        One row for each `protocol`, `dataset`, `model` and `count`: `dead` atoms win no point of an
-        input, on average over the inputs, and those that `never_wins` counts none of any input. All
-        are means over the seeds.
-    """
-    rows = properties.rename(columns={"method": "model", "metric": "count"})
-    rows = rows[rows["count"].isin(["dead", "never_wins"]) & rows["seed"].notna()]
-    rows = rows[rows["protocol"].isin(protocols)]
-    keys = ["protocol", "dataset", "model", "count"]
-    means = rows.groupby([*keys, "K"])["value"].mean().unstack("K")
-    means.columns = pd.Index([f"K = {K}" for K in means.columns])
-    order = {name: place for place, name in enumerate(protocols)}
-    return means.reset_index().sort_values(
-        keys, key=lambda column: column.map(order) if column.name == "protocol" else column
-    )
-
-
 def to_markdown(table: pd.DataFrame, digits: int = 4) -> str:
     """A table in markdown: numbers to some significant digits, missing ones as a dash."""
 
@@ -132,6 +75,18 @@ def to_markdown(table: pd.DataFrame, digits: int = 4) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
+def signed(difference: float, places: int) -> str:
+    """A difference with its sign and so many digits after the point; empty if there is none.
+
+    Example:
+        >>> signed(-0.001, 2), signed(1.5, 2)
+        ('+0.00', '+1.50')
+    """
+    if math.isnan(difference):
+        return ""
+    return f"{round(difference, places) + 0.0:+.{places}f}".replace("inf", "∞")
+
+
 def write(table: pd.DataFrame, csv: Path, markdown: Path, words: str) -> None:
     """Writes a table in both formats; the csv has every digit, markdown starts with some words."""
     with atomic(csv) as temporary:
@@ -143,12 +98,9 @@ def write(table: pd.DataFrame, csv: Path, markdown: Path, words: str) -> None:
 def write_sheet(sheet: Sheet, numbers: pd.DataFrame, path: Path) -> None:
     """Writes a sheet as `path.md` and `path.tex`, and its numbers, every digit, as `path.csv`."""
     notes = "".join(f"\n{note}\n" for note in sheet.notes)
-    texts = {
-        ".csv": numbers.to_csv(index=False),
-        ".md": f"**{sheet.caption}**\n\n{to_markdown(sheet.cells)}{notes}",
-        ".tex": to_latex(sheet),
-    }
-    for suffix, text in texts.items():
+    markdown = f"**{sheet.caption}**\n\n{to_markdown(sheet.cells)}{notes}"
+    texts = numbers.to_csv(index=False), markdown, to_latex(sheet)
+    for suffix, text in zip(SUFFIXES, texts, strict=True):
         with atomic(path.with_name(path.name + suffix)) as temporary:
             temporary.write_text(text, encoding="utf-8")
 

@@ -13,9 +13,7 @@ from scipy.io import wavfile
 
 from vwta.io import storage
 from vwta.io.errors import BadArchive, BadRecording, Mismatch, NoSpace, Unavailable
-from vwta.paper.audio.archives import unpack_split
-from vwta.paper.audio.recordings import gather_recordings
-from vwta.paper.audio.scenes import make_split
+from vwta.paper.audio.sources import gather_recordings, make_split, unpack_split
 from vwta.paper.data.ansyn import CLASSES, COLUMNS, RATE, list_scenes, read_scene
 from vwta.paper.data.fetch import File, Source
 from vwta.paper.data.scenes import read_sounds

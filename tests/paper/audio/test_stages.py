@@ -21,12 +21,12 @@ from vwta.nn.networks import initialise
 from vwta.nn.seldnet import build
 from vwta.paper.audio import dispersion as spread
 from vwta.paper.audio import evaluate as measuring
-from vwta.paper.audio.by_chance import volume_rows
 from vwta.paper.audio.estimators import estimators
 from vwta.paper.audio.evaluate import evaluate
 from vwta.paper.audio.features import Settings as FeatureSettings
 from vwta.paper.audio.features import make_features
 from vwta.paper.audio.frames import AudioData, MappedRows, active, read_fold
+from vwta.paper.audio.monte_carlo import volume_rows
 from vwta.paper.audio.predict import predict, read_predictions
 from vwta.paper.audio.show import pick, show_scenes
 from vwta.paper.audio.targets import Targets
@@ -37,6 +37,7 @@ from vwta.paper.data.scenes import Settings as SceneSettings
 from vwta.paper.data.scenes import make_scenes
 from vwta.paper.data.sounds import synthesise_all
 from vwta.paper.data.spectrograms import scene_features
+from vwta.paper.training import Job
 from vwta.seeds import generator
 from vwta.training.loop import Fit, Schedule, fit
 
@@ -89,7 +90,9 @@ def networks(files: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -
     folds = {"train": [files["train"]], "validation": [files["test"]]}
     made = {model: folder / f"{model}.safetensors" for model in ("wta", "hist", "m_vmf")}
     for model, path in made.items():
-        train("synthetic", model, 9, folds, {5: path}, SETTINGS, folder / "open", "cpu", "code")
+        train(
+            Job("synthetic", model, 9, {5: path}, folder / "open", "cpu", "code"), folds, SETTINGS
+        )
     return made
 
 
@@ -238,7 +241,7 @@ def test_published_mixture_has_a_single_mode(files: dict[str, Path], tmp_path: P
     folds = {"train": [files["test"]], "validation": [files["test"]]}
     path = tmp_path / "m_vmf.safetensors"
     single = Settings(**{**vars(SETTINGS), "modes": "single", "epochs": 1})
-    train("synthetic", "m_vmf", 9, folds, {5: path}, single, tmp_path / "open", "cpu", "code")
+    train(Job("synthetic", "m_vmf", 9, {5: path}, tmp_path / "open", "cpu", "code"), folds, single)
     assert read_tensors(path)[1]["network"]["components"] == 1
 
 
@@ -345,7 +348,7 @@ def test_spread_of_a_narrow_law_is_its_deviation() -> None:
     found = spread.spreads(NOISE.mean(level, kind), kind)
     assert {name: value for name, (value, _) in found.items()} == pytest.approx(DEGREES)
     still = Hypotheses(level[:, None], torch.zeros(11, 1, dtype=torch.float64))
-    means = spread.mean_vectors("wta", still, kind)
+    means = spread.mean_vectors(still, kind)
     assert all(value < 1e-5 for value, _ in spread.spreads(means, kind).values())
     doubled = {name: (2 * value, frames) for name, (value, frames) in found.items()}
     assert spread.correlation_row(doubled, found)["value"] == pytest.approx(1)

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 from loading import ROOT
 
-from vwta.paper.audio.tables import SUFFIXES, TABLES, write_tables
+from vwta.paper.audio.tables import TABLES, write_tables
 from vwta.paper.metrics import tidy
+from vwta.paper.tables import SUFFIXES
 
 REPORTED = ROOT / "config/reported/audio.csv"
 INTERVAL = (0.01, 2.0)

@@ -19,7 +19,7 @@ from vwta.paper.data.synthetic import (
     inputs,
     problem,
 )
-from vwta.paper.synthetic.law import law_of_split
+from vwta.paper.synthetic.generate import law_of_split
 from vwta.seeds import generator
 
 CONSTANTS = yaml.safe_load((ROOT / "config/config.yaml").read_text())["synthetic"]["constants"]

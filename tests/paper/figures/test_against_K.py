@@ -15,12 +15,13 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from vwta.io.storage import write_table
-from vwta.nn.networks import NETWORKS
+from vwta.paper.estimators import swept_in
 from vwta.paper.figures import against_K
-from vwta.paper.figures.against_K import MODELS, ROWS, quantitative, tuned
-from vwta.paper.figures.style import METHODS, TITLES
+from vwta.paper.figures.against_K import ROWS, quantitative, tuned
+from vwta.paper.methods import METHODS, in_panel, network_of
 from vwta.paper.metrics import tidy
-from vwta.paper.synthetic.estimators import SWEPT
+from vwta.paper.networks import NETWORKS
+from vwta.paper.problems import title
 
 K = [16, 9, 20, 25, 49, 100]
 SEEDS = [1, 2, 3]
@@ -38,7 +39,7 @@ def rows_of(dataset: str) -> list[dict[str, Any]]:
     runs = [{"dataset": dataset, "K": count, "seed": seed} for count in K for seed in SEEDS]
     rows: list[dict[str, Any]] = []
     for run in runs:
-        for method in SWEPT:
+        for method in swept_in("synthetic"):
             rows += [{**run, "metric": "nll", "method": method, "h": h} for h in GRID]
         for method in TUNED:
             h = 0.2 if run["seed"] == 1 else 0.01 * run["K"] + run["seed"]  # one is in the grid
@@ -128,10 +129,10 @@ def expected(table: pd.DataFrame, metric: str, dataset: str) -> dict[str, np.nda
     where = {"metric": metric, "dataset": dataset, "tuned": False}
     shown = {
         METHODS[method].label: numbers(table, method=method, **where)
-        for method in ROWS[metric]
+        for method in in_panel(metric)
         if method not in ("v_wta", "truth")
     }
-    if "v_wta" in ROWS[metric]:
+    if "v_wta" in in_panel(metric):
         for h in H[dataset]:
             shown[f"V-WTA, $h = {h:g}$"] = numbers(table, method="v_wta", h=h, **where)
     return shown
@@ -230,7 +231,7 @@ def test_axes_are_named_and_scaled(
 ) -> None:
     draw(table, tmp_path)
     panels = grid(drawn[0])
-    assert [axis.get_title() for axis in panels[0]] == [TITLES[name] for name in H]
+    assert [axis.get_title() for axis in panels[0]] == [title(name) for name in H]
     assert [axis.get_yscale() for axis in panels[:, 0]] == ["linear", "log", "log"]
     assert {axis.get_xscale() for axis in drawn[0].axes} == {"log"}
     assert panels[-1, 0].get_xticks().tolist() == sorted(K)
@@ -290,7 +291,7 @@ def labels(side: Axis) -> list[Bbox]:
 def test_only_trained_networks_are_asked_for(
     table: pd.DataFrame, tmp_path: Path, drawn: list[Figure]
 ) -> None:
-    wta = table[~table["method"].map(MODELS).isin(["hist", "mdn"])]
+    wta = table[~table["method"].map(network_of).isin(["hist", "mdn"])]
     draw(wta, tmp_path, models=["wta"])
     draw_tuned(wta, tmp_path, models=["wta"])
     assert curves(drawn[0].axes[0]).keys() == {
@@ -417,9 +418,11 @@ def test_numbers_that_stand_twice_are_refused(table: pd.DataFrame, tmp_path: Pat
 
 
 def test_every_network_and_method_is_known() -> None:
-    assert set(MODELS.values()) == NETWORKS.keys()
-    assert {method for methods in ROWS.values() for method in methods} <= METHODS.keys()
-    assert set(SWEPT) <= MODELS.keys() <= METHODS.keys()
+    shown = {method for metric in ROWS for method in in_panel(metric)}
+    assert {network_of(method) for method in shown} - {None} == NETWORKS.keys()
+    assert shown <= METHODS.keys()
+    assert all(network_of(method) for method in swept_in("synthetic"))
+    assert {*swept_in("synthetic")} <= METHODS.keys()
 
 
 def test_the_table_tells_rows_apart(table: pd.DataFrame) -> None:

@@ -17,8 +17,8 @@ from vwta.io.storage import write_table
 from vwta.paper.data.ansyn import CLASSES
 from vwta.paper.figures import audio as module
 from vwta.paper.figures.labels import keep_apart
-from vwta.paper.figures.style import METHODS
 from vwta.paper.figures.training_curves import training_curves_by_K
+from vwta.paper.methods import METHODS
 from vwta.paper.metrics import tidy
 
 H = [0.1, 0.3, 1.0]

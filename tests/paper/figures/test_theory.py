@@ -17,7 +17,9 @@ from vwta.io.storage import write_table, write_tensors
 from vwta.paper.data import synthetic
 from vwta.paper.figures import proofs
 from vwta.paper.figures import theory as properties
+from vwta.paper.methods import METHODS
 from vwta.paper.metrics import tidy
+from vwta.paper.problems import of_study
 from vwta.paper.theory.convex_sets import Disc, HalfPlane, Rectangle, Region
 from vwta.seeds import generator
 
@@ -63,12 +65,8 @@ def lines(axis: Axes) -> list[list[float]]:
 def test_worst_bandwidths(table: Path, drawn: list[Figure]) -> None:
     properties.weak_convergence(table, [], ["paper", "improved"], ["single_gaussian"])
     for axis, factor in zip(drawn[0].axes, (1.0, 10.0), strict=True):
-        kernel, *_ = (
-            line for line in axis.lines if line.get_marker() == properties.METHODS["k_wta"].marker
-        )
-        cut, *_ = (
-            line for line in axis.lines if line.get_marker() == properties.METHODS["v_wta"].marker
-        )
+        kernel, *_ = (line for line in axis.lines if line.get_marker() == METHODS["k_wta"].marker)
+        cut, *_ = (line for line in axis.lines if line.get_marker() == METHODS["v_wta"].marker)
         assert np.allclose(kernel.get_ydata(), [factor, factor])
         assert np.allclose(cut.get_ydata(), [factor / K for K in COUNTS])
         assert any(np.allclose(line, [1 / K**2 for K in COUNTS]) for line in lines(axis))
@@ -105,7 +103,9 @@ def test_missing_protocol_is_named(table: Path) -> None:
 
 
 def test_every_problem_has_a_colour() -> None:
-    assert properties.PROBLEMS.keys() == synthetic.PROBLEMS.keys()
+    problems = of_study("synthetic")
+    assert problems.keys() == synthetic.PROBLEMS.keys()
+    assert len({problem.color for problem in problems.values()}) == len(problems)
 
 
 @pytest.fixture

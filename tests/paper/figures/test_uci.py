@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 
 from vwta.io.storage import write_table
 from vwta.paper.figures import uci as module
-from vwta.paper.figures.style import METHODS
+from vwta.paper.methods import METHODS
 from vwta.paper.metrics import tidy
 
 VALUES = {

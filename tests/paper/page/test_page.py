@@ -10,10 +10,11 @@ import pytest
 
 from vwta.paper.page import build as building
 from vwta.paper.page.build import build, render
-from vwta.paper.page.contents import Contents, read_sheet, study_of
+from vwta.paper.page.contents import Contents, read_sheet
 from vwta.paper.page.markup import Html, as_json, element
 from vwta.paper.page.sources import bibtex
 from vwta.paper.page.words import short
+from vwta.paper.studies import study_of
 
 LOADING = {"src", "srcset", "poster", "action", "background"}
 
@@ -163,8 +164,8 @@ def test_sheets_are_read(tmp_path: Path, contents: Contents) -> None:
 
 
 def test_names() -> None:
-    assert study_of(Path("audio_spread.png")) == "audio"
-    assert study_of(Path("nll_against_h_paper_K9.png")) == "synthetic"
+    assert study_of("audio_spread.png") == "audio"
+    assert study_of("nll_against_h_paper_K9.png") == "synthetic"
     assert short("0123456789abcdef-dirty") == "0123456789-dirty"
 
 

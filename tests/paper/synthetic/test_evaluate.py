@@ -11,13 +11,15 @@ from scipy import stats
 
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_metadata, read_table, read_tensors, write_tensors
-from vwta.nn.networks import NETWORKS
 from vwta.paper.collection import collect_curves
 from vwta.paper.data.synthetic import SingleGaussian
-from vwta.paper.synthetic.estimators import SWEPT, estimators
+from vwta.paper.estimators import ESTIMATORS
+from vwta.paper.networks import NETWORKS
+from vwta.paper.synthetic.estimators import estimators
 from vwta.paper.synthetic.evaluate import Settings, evaluate, load_network
 from vwta.paper.synthetic.train import Settings as Training
 from vwta.paper.synthetic.train import train
+from vwta.paper.training import Job
 from vwta.seeds import generator
 
 BINS = {"grid": [3, 2], "low": [-1.0, -1.0], "high": [1.0, 1.0]}
@@ -66,18 +68,9 @@ def networks(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
         "start": "default",
     }
     for kind in NETWORKS:
-        train(
-            dataset="single_gaussian",
-            constants={},
-            model=kind,
-            K=6,
-            data=data,
-            outputs={5: folder / f"{kind}.safetensors"},
-            settings=Training(**common, bins=BINS if kind == "hist" else None),
-            unfinished=folder / ".unfinished",
-            device="cpu",
-            code="code",
-        )
+        outputs, rest = {5: folder / f"{kind}.safetensors"}, folder / ".unfinished"
+        job = Job("single_gaussian", kind, 6, outputs, rest, "cpu", "code")
+        train(job, data, {}, Training(**common, bins=BINS if kind == "hist" else None))
     return {kind: folder / f"{kind}.safetensors" for kind in NETWORKS}
 
 
@@ -106,7 +99,7 @@ def test_every_method_is_measured(tables: dict[str, pd.DataFrame], kind: str) ->
         assert (rows["K"] == 6).all()
         for method, mine in rows.groupby("method"):
             given = mine.loc[~mine["tuned"], "h"]
-            if method in SWEPT:
+            if ESTIMATORS[str(method)].swept:
                 assert given.tolist() == [0.2, 0.5]
             else:
                 assert given.isna().tolist() == [True]
@@ -216,8 +209,9 @@ def test_wrong_grid_is_named(data: Path, tmp_path: Path, bins: Any) -> None:
         1, 64, 1e-2, [16], 1.0, "sum", "the same rows", False, winner, "default", bins
     )
     outputs = {0: tmp_path / "x.safetensors"}
+    job = Job("single_gaussian", "hist", 6, outputs, tmp_path, "cpu", "code")
     with pytest.raises(ValueError, match="K=6 needs a grid of 6 bins"):
-        train("single_gaussian", {}, "hist", 6, data, outputs, settings, tmp_path, "cpu", "code")
+        train(job, data, {}, settings)
 
 
 def test_unknown_kind_is_named() -> None:

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from loading import ROOT
 
+from vwta.paper.methods import in_panel
 from vwta.paper.metrics import tidy
-from vwta.paper.uci.comparison import BASELINES, best, compare, over_splits, shown
+from vwta.paper.uci.comparison import best, compare, over_splits, shown
 
 REPORTED = ROOT / "config/reported/uci.csv"
 PAPER = ("pbp", "mc_dropout", "deep_ensembles", "mdn", "tk_hist", "k_wta", "v_wta")
@@ -168,6 +169,7 @@ def test_the_rule_is_the_papers_where_the_paper_follows_it() -> None:
 
 
 def test_the_ensemble_is_shown_if_it_was_run() -> None:
-    methods = [*BASELINES, "v_wta", "v_wta_ensemble"]
-    assert shown(methods, tidy(rows(1.0))) == methods[:-1]
-    assert shown(methods, tidy(rows(1.0, method="v_wta_ensemble"))) == methods
+    methods = list(in_panel("uci"))
+    assert methods[-2:] == ["v_wta", "v_wta_ensemble"]
+    assert shown("uci", tidy(rows(1.0))) == methods[:-1]
+    assert shown("uci", tidy(rows(1.0, method="v_wta_ensemble"))) == methods

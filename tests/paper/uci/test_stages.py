@@ -20,6 +20,7 @@ from vwta.nn import losses
 from vwta.nn.heads import Components
 from vwta.nn.networks import build, initialise
 from vwta.paper.data.regression import splits
+from vwta.paper.training import Job
 from vwta.paper.uci.evaluate import SEARCH_COLUMNS, evaluate
 from vwta.paper.uci.evaluate import Settings as Measure
 from vwta.paper.uci.prepare import prepare_own
@@ -74,7 +75,7 @@ def trained(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, l
     files = {}
     for model in ("wta", "hist", "mdn"):
         outputs = {split: folder / model / f"split{split}.safetensors" for split in range(COUNT)}
-        train("toy", model, 5, data, outputs, PAPER, folder / "unfinished", "cpu", "code")
+        train(Job("toy", model, 5, outputs, folder / "unfinished", "cpu", "code"), data, PAPER)
         files[model] = list(outputs.values())
     assert not list((folder / "unfinished").iterdir())
     return files
@@ -159,7 +160,7 @@ def test_training_again_gives_the_same_bits(
     data: Path, trained: dict[str, list[Path]], tmp_path: Path
 ) -> None:
     outputs = {split: tmp_path / f"{split}.safetensors" for split in range(COUNT)}
-    train("toy", "mdn", 5, data, outputs, PAPER, tmp_path / "unfinished", "cpu", "code")
+    train(Job("toy", "mdn", 5, outputs, tmp_path / "unfinished", "cpu", "code"), data, PAPER)
     for split, path in outputs.items():
         again, before = read_tensors(path)[0], read_tensors(trained["mdn"][split])[0]
         assert again.keys() == before.keys()
@@ -170,7 +171,7 @@ def test_networks_can_be_trained_anew_on_all_rows(data: Path, tmp_path: Path) ->
     """Their last weights are tested; the bandwidth is that of the validated ones."""
     settings = replace(PAPER, score_reduction="softmax", kept={"wta": "last"}, retrained=True)
     files = {split: tmp_path / f"{split}.safetensors" for split in range(2)}
-    train("toy", "wta", 5, data, files, settings, tmp_path / "unfinished", "cpu", "code")
+    train(Job("toy", "wta", 5, files, tmp_path / "unfinished", "cpu", "code"), data, settings)
     tensors, metadata = read_tensors(files[1])
     raw, _ = read_tensors(data)
     parts = divide(raw["inputs"], raw["target"], splits(N, 2), 0.2, seed=7)
@@ -203,10 +204,10 @@ def test_each_split_takes_the_weight_of_scores_that_suits_it(data: Path, tmp_pat
     """Scores that learn nothing lose wherever others have learnt anything."""
     settings = replace(PAPER, betas=[0.0, 1.0], retrained=True)
     files = {split: tmp_path / f"{split}.safetensors" for split in range(COUNT)}
-    train("toy", "wta", 5, data, files, settings, tmp_path / "unfinished", "cpu", "code")
+    train(Job("toy", "wta", 5, files, tmp_path / "unfinished", "cpu", "code"), data, settings)
     single = replace(settings, betas=[1.0])
     others = {split: tmp_path / f"single{split}.safetensors" for split in range(COUNT)}
-    train("toy", "wta", 5, data, others, single, tmp_path / "unfinished", "cpu", "code")
+    train(Job("toy", "wta", 5, others, tmp_path / "unfinished", "cpu", "code"), data, single)
     for split in range(COUNT):
         tensors, metadata = read_tensors(files[split])
         assert metadata["beta"] == 1.0
@@ -218,7 +219,7 @@ def test_networks_trained_anew_stop_where_the_kept_ones_did(data: Path, tmp_path
     files = {split: tmp_path / f"{split}.safetensors" for split in range(COUNT)}
     fast = {**PAPER.plan, "learning_rate": 0.3}  # so that it overfits
     settings = replace(PAPER, plan=fast, retrained=True)
-    train("toy", "hist", 5, data, files, settings, tmp_path / "unfinished", "cpu", "code")
+    train(Job("toy", "hist", 5, files, tmp_path / "unfinished", "cpu", "code"), data, settings)
     raw, _ = read_tensors(data)
     parts = divide(raw["inputs"], raw["target"], splits(N, COUNT), 0.2, seed=7)
     whole, held_out = (
@@ -243,7 +244,9 @@ def test_steps_are_limited_in_whole_epochs(data: Path, tmp_path: Path) -> None:
     for steps, epochs in ((7, 2), (1, 1), (1000, 30)):
         settings = replace(PAPER, steps=steps, restarts=1)
         path = tmp_path / f"{steps}.safetensors"
-        train("toy", "hist", 5, data, {0: path}, settings, tmp_path / "unfinished", "cpu", "code")
+        train(
+            Job("toy", "hist", 5, {0: path}, tmp_path / "unfinished", "cpu", "code"), data, settings
+        )
         assert len(read_tensors(path)[0]["curve.0"]) == epochs
 
 

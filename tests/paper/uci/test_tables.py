@@ -10,7 +10,8 @@ import pytest
 from loading import ROOT
 
 from vwta.paper.metrics import tidy
-from vwta.paper.uci.tables import SUFFIXES, TABLES, write_protocols, write_sizes, write_tables
+from vwta.paper.tables import SUFFIXES
+from vwta.paper.uci.tables import TABLES, write_protocols, write_sizes, write_tables
 
 REPORTED = ROOT / "config/reported"
 DATASETS = ["boston", "wine", "year", "my_set"]

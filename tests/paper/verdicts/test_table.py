@@ -16,8 +16,9 @@ from loading import ROOT, load_module
 from vwta.__main__ import default_folder, main
 from vwta.io.storage import read_metadata, read_table, write_table
 from vwta.paper.data.uci import SETS
-from vwta.paper.figures.style import METHODS, TITLES
+from vwta.paper.methods import METHODS
 from vwta.paper.metrics import COLUMNS, tidy
+from vwta.paper.problems import PROBLEMS
 from vwta.paper.verdicts import claims, evidence, reported
 from vwta.paper.verdicts.comparisons import KINDS
 from vwta.paper.verdicts.configuration import load
@@ -104,7 +105,7 @@ def test_schemas_and_code_know_the_same_names(schema: dict[str, Any]) -> None:
     assert set(names["claim"]["properties"]["kind"]["enum"]) == set(KINDS)
     assert set(names["claim"]["properties"]["quantifier"]["enum"]) == set(claims.QUANTIFIERS)
     assert set(names["method"]["enum"]) <= {*METHODS, *LLOYD, "data"}
-    assert set(names["dataset"]["enum"]) == {*TITLES, *SETS, "ansyn", "resynthesis", "synthetic"}
+    assert set(names["dataset"]["enum"]) == {*PROBLEMS, *SETS, "ansyn", "resynthesis", "synthetic"}
     files = {path.stem for path in (CONFIG / "protocols").glob("*/*.yaml")}
     assert set(names["protocol"]["enum"]) == {*files, reported.PRINTED}
     options = {key for kind in KINDS.values() for key in (*kind.terms, *kind.needs, *kind.options)}
@@ -184,7 +185,7 @@ def test_the_paper_s_numbers() -> None:
     names = {*METHODS, "data"}
     assert set(PAPER["method"]) <= names
     assert set(PAPER["measured_as"]) <= names
-    assert set(PAPER["dataset"]) <= {*TITLES, *SETS, "ansyn"}
+    assert set(PAPER["dataset"]) <= {*PROBLEMS, *SETS, "ansyn"}
     assert set(PAPER["metric"]) == {"nll", "emd", "risk", "rmse", "rows", "inputs"}
     assert PAPER["printed"].isna().sum() == 4  # MDN on protein and year
 

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from vwta.distributions.mixtures import DiracMixture
 from vwta.geometry.kernels import VonMisesFisher
+from vwta.nn.heads import Atoms, Components
 from vwta.nn.models import MixtureDensity, select
-from vwta.paper.audio.estimators import Atoms
 from vwta.paper.audio.targets import Targets
 from vwta.paper.data.ansyn import CLASSES
 
@@ -35,10 +35,10 @@ def single_sources(targets: Targets) -> tuple[Tensor, Tensor, Tensor]:
     return frames, direction, kind
 
 
-def mean_vectors(model: str, atoms: Atoms, frames: Tensor) -> Tensor:
-    """Means `(n, 3)` of a model's laws in some frames `(n,)`; of WTA and histogram their atoms'."""
+def mean_vectors(atoms: Atoms, frames: Tensor) -> Tensor:
+    """Means `(n, 3)` of the laws in some frames `(n,)`: of the atoms, if these have no scales."""
     chosen = select(atoms, frames)
-    if model == "m_vmf":
+    if isinstance(chosen, Components):
         mean: Tensor = MixtureDensity(nn.Identity(), VonMisesFisher)(chosen).mean
         return mean
     return DiracMixture(chosen.points, chosen.masses).mean

@@ -17,15 +17,17 @@ from torch import Tensor, nn
 from vwta.distributions.bandwidth import tune
 from vwta.io.provenance import provenance
 from vwta.io.storage import write_table
+from vwta.nn.heads import Atoms
 from vwta.nn.losses import angle
 from vwta.nn.models import select
 from vwta.paper.audio import dispersion as spread
-from vwta.paper.audio.by_chance import volume_rows
-from vwta.paper.audio.estimators import SWEPT, Atoms, estimators
+from vwta.paper.audio.estimators import estimators
 from vwta.paper.audio.frames import read_fold
+from vwta.paper.audio.monte_carlo import volume_rows
 from vwta.paper.audio.predict import Predictions, read_predictions
 from vwta.paper.audio.targets import Targets
 from vwta.paper.data.perturbation import Perturbation
+from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.metrics import nll, tidy
 from vwta.seeds import generator
 
@@ -121,7 +123,7 @@ def _measure(
     model, atoms, test = found["test"].model, found["test"].atoms, targets["test"]
     some = test.some(settings.monte_carlo["targets"], generator(settings.seed, "monte carlo"))
     for method, estimator in estimators(model).items():
-        given: list[float | None] = [*settings.h] if method in SWEPT else [None]
+        given: list[float | None] = [*settings.h] if ESTIMATORS[method].swept else [None]
         bandwidths = [(h, False) for h in given]
         if method in settings.tuning["methods"]:
             validation = found["validation"].atoms, targets["validation"]
@@ -134,7 +136,7 @@ def _measure(
             for row in volume_rows(estimator, atoms, some, given, points, settings.seed):
                 yield {"method": method, **row}
     frames, _, kind = spread.single_sources(test)
-    spreads = spread.spreads(spread.mean_vectors(model, atoms, frames), kind)
+    spreads = spread.spreads(spread.mean_vectors(atoms, frames), kind)
     for row in (
         _risk(atoms, test),
         *spread.spread_rows(spreads),

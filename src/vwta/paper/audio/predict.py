@@ -16,24 +16,21 @@ from vwta.io.errors import restored_from
 from vwta.io.provenance import provenance
 from vwta.io.storage import below, read_tensors, write_tensors
 from vwta.nn.heads import Atoms, Components, Hypotheses
-from vwta.nn.seldnet import build
 from vwta.paper.audio.frames import Fold, read_fold
+from vwta.paper.audio.networks import NETWORKS, build
+from vwta.paper.training import named
 from vwta.training.loop import pick_device
 
 logger = logging.getLogger(__name__)
 
-ATOMS: dict[str, type[Atoms]] = {
-    "wta": Hypotheses,
-    "hist": Hypotheses,
-    "m_vmf": Components,
-}
+ATOMS: tuple[type[Atoms], ...] = (Hypotheses, Components)  # differ in their fields
 
 
 class Predictions(NamedTuple):
     """What a network says of a fold.
 
     Attributes:
-        model: `wta`, `hist` or `m_vmf`.
+        model: kind of the network.
         atoms: for each of n frames, in the order of chunks, then of time, in float64.
         training: the record of the network's training.
     """
@@ -59,8 +56,8 @@ def predict(
         network: file of trained weights.
         folds: files of features, by the name of the fold.
         path: file to write: for each fold the fields of its atoms, with shape `(n, K, *)`.
-        kept_by: criterion of the kept weights, `loss` or `distance`; networks other than WTA have
-            no winner's distance, theirs are kept by the loss in any case.
+        kept_by: criterion of early stopping, `loss` or `distance`; networks other than WTA have no
+            winner's distance, the loss selects theirs in any case.
         batch_size: chunks at once.
         device: `auto`, `cpu` or `cuda`.
         code: digest of the code.
@@ -69,8 +66,8 @@ def predict(
     with restored_from(network):
         specification = metadata["network"]
         model = build(**specification)
-        prefix = f"{kept_by}." if specification["kind"] == "wta" else "loss."
-        model.load_state_dict(below(prefix, tensors))
+        selected = named(specification["kind"], NETWORKS).criterion(kept_by)
+        model.load_state_dict(below(f"{selected}.", tensors))
     model = model.to(pick_device(device)).eval()
     found: dict[str, Tensor] = {}
     for name, files in folds.items():
@@ -84,9 +81,9 @@ def predict(
 def read_predictions(path: Path, fold: str) -> Predictions:
     """Atoms of a fold, of a file of :func:`predict`."""
     tensors, metadata = read_tensors(path)
-    model = metadata["model"]
     fields = {field: value.double() for field, value in below(f"{fold}.", tensors).items()}
-    return Predictions(model, ATOMS[model](**fields), metadata["provenance"]["training"])
+    kind = next(one for one in ATOMS if {*one._fields} == fields.keys())
+    return Predictions(metadata["model"], kind(**fields), metadata["provenance"]["training"])
 
 
 def _run(network: torch.nn.Module, fold: Fold, batch_size: int, device: torch.device) -> Atoms:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["SUFFIXES", "TABLES", "Cell", "compare", "write_tables"]
+__all__ = ["TABLES", "Cell", "compare", "write_tables"]
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,16 +13,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vwta.paper.figures.style import METHODS, TITLES
-from vwta.paper.tables import Sheet, write_sheet
+from vwta.paper.estimators import ESTIMATORS
+from vwta.paper.methods import METHODS, in_panel, network_of
+from vwta.paper.problems import title
+from vwta.paper.tables import Sheet, signed, write_sheet
 
 TABLES = ("main", "quantisation", "tuned")
-SUFFIXES = (".csv", ".md", ".tex")
 BANDWIDTHS = (0.3, 0.5, 1.0)  # of the paper's main table
 COUNTS = (9, 16, 25)  # its numbers K of hypotheses
 ALL_COUNTS = (9, 16, 20, 25)  # those of its appendix
-TUNED = ("v_wta", "k_wta", "tk_hist")
-UNTUNED = ("unif_v_wta", "unif_hist", "m_vmf")
 BATCH = 32  # items; the published evaluation divides by the number of active ones
 
 # The metric in the tidy table, and what makes ours of it.
@@ -33,7 +32,6 @@ SCALES = {
     "distortion_x100": ("risk", 100 / BATCH),
 }
 DECIMALS = {"nll": 2, "distortion_x100": 2, "risk": 3, "h": 3}
-ATOMS = {"v_wta": "wta", "k_wta": "wta"}  # risk only knows where the atoms are
 TOLERANCE = 1e-9  # numbers closer than this are equal
 
 # Metric, method, K, given bandwidth, and whether it was tuned instead.
@@ -136,7 +134,7 @@ def write_tables(
         notes = [*table.notes, *_remarks(numbers, dataset)]
         sheet = Sheet(
             cells=_cells(table, numbers),
-            caption=f"Audio: {table.caption}, {TITLES.get(dataset, dataset)}, protocol {protocol}",
+            caption=f"Audio: {table.caption}, {title(dataset)}, protocol {protocol}",
             label=f"tab:audio-{name}-{protocol}",
             notes=notes,
             spans=_spans(table.columns),
@@ -208,7 +206,8 @@ def _of_seeds(
 ) -> NDArray[np.float64]:
     """Our numbers for a cell, one for each seed."""
     metric, scale = SCALES[cell.metric]
-    method = ATOMS.get(cell.method, cell.method) if metric == "risk" else cell.method
+    # risk only knows where the atoms are
+    method = (network_of(cell.method) if metric == "risk" else None) or cell.method
     K = None if method == "truth" else cell.K
     pairs = ours.get((metric, method, K, cell.h, cell.tuned), {}).values()
     return np.array([h if cell.metric == "h" else scale * value for value, h in pairs])
@@ -221,17 +220,16 @@ def _bandwidth(h: float) -> float | None:
 
 def _main() -> Table:
     """NLL at some bandwidths, and distortion."""
-    lines = {
-        "V-WTA": ("v_wta", "v_wta"),
-        "K-WTA": ("k_wta", "k_wta"),
-        "Hist": ("unif_hist", "hist"),
-    }
+    lines = {}
+    for method in in_panel("audio main"):  # without a bandwidth it stands for its network
+        atoms = method if _swept(method) else network_of(method) or method
+        lines[_label(atoms)] = method, atoms
     columns = [
         Column(
             f"NLL (h = {h:g})",
             f"K = {K}",
             {
-                name: Cell("nll", method, K, None if method == "unif_hist" else h)
+                name: Cell("nll", method, K, h if _swept(method) else None)
                 for name, (method, _) in lines.items()
             },
         )
@@ -245,8 +243,7 @@ def _main() -> Table:
 
 def _quantisation(counts: Sequence[int]) -> Table:
     """Distortion of all estimators, for all K."""
-    methods = ("v_wta", "k_wta", "m_vmf", "hist")
-    lines = {METHODS[method].label: method for method in methods}
+    lines = {_label(method): method for method in in_panel("audio quantisation")}
     return Table("distortion (↓)", _distortions(lines, counts), list(lines), [DISTORTION])
 
 
@@ -263,10 +260,12 @@ def _distortions(lines: Mapping[str, str], counts: Sequence[int]) -> list[Column
 def _tuned(counts: Sequence[int], interval: tuple[float, float]) -> Table:
     """Tuned bandwidths and the NLL there, beside methods without any."""
     low, high = interval
-    methods = (*TUNED, *UNTUNED, "truth")
+    methods = in_panel("audio tuned")
     columns = [
         Column(
-            "h", f"K = {K}", {_label(m): Cell("h", m, K, tuned=True, ranked=False) for m in TUNED}
+            "h",
+            f"K = {K}",
+            {_label(m): Cell("h", m, K, tuned=True, ranked=False) for m in methods if _swept(m)},
         )
         for K in counts
     ]
@@ -274,7 +273,7 @@ def _tuned(counts: Sequence[int], interval: tuple[float, float]) -> Table:
         Column(
             "NLL",
             f"K = {K}",
-            {_label(m): Cell("nll", m, K, tuned=m in TUNED, ranked=m != "truth") for m in methods},
+            {_label(m): Cell("nll", m, K, tuned=_swept(m), ranked=m != "truth") for m in methods},
         )
         for K in counts
     ]
@@ -285,6 +284,10 @@ def _tuned(counts: Sequence[int], interval: tuple[float, float]) -> Table:
     )
     caption = "NLL (↓) at tuned bandwidths"
     return Table(caption, columns, list(map(_label, methods)), [searched, TRUTH, UNIFORM])
+
+
+def _swept(method: str) -> bool:
+    return method in ESTIMATORS and ESTIMATORS[method].swept
 
 
 def _label(method: str) -> str:
@@ -351,10 +354,7 @@ def _format(number: float, metric: str) -> str:
 
 
 def _difference(record: Mapping[Any, Any] | None) -> str:
-    if record is None or math.isnan(record["difference"]):
-        return ""
-    places = DECIMALS[record["metric"]]
-    return f"{round(record['difference'], places) + 0.0:+.{places}f}".replace("inf", "∞")
+    return "" if record is None else signed(record["difference"], DECIMALS[record["metric"]])
 
 
 def _spans(columns: Sequence[Column]) -> list[tuple[str, int, int]]:

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 __all__ = ["Settings", "train"]
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from torch import Tensor
-
-from vwta.io.provenance import provenance
-from vwta.io.storage import in_chunks, key, sha256
-from vwta.nn import losses
-from vwta.nn.networks import initialise
-from vwta.nn.seldnet import bin_directions, build
+from vwta.io.storage import key, sha256
+from vwta.nn.seldnet import bin_directions
 from vwta.paper.audio.frames import AudioData, active, labels_of, read_fold
+from vwta.paper.audio.networks import NETWORKS, build
 from vwta.paper.data.perturbation import Perturbation
 from vwta.paper.data.spectrograms import FEATURES, FRAMES
-from vwta.training.loop import Objective, Schedule, fit, pick_device, write_fit
-
-logger = logging.getLogger(__name__)
+from vwta.paper.training import Job, Loss, Recipe, named, taken, train_seeds
+from vwta.training.loop import Objective, Schedule
 
 
 @dataclass(frozen=True)
@@ -57,42 +51,19 @@ class Settings:
     modes: Literal["each", "single"]
 
 
-def train(
-    dataset: str,
-    model: str,
-    K: int,
-    folds: Mapping[str, Sequence[Path]],
-    outputs: Mapping[int, Path],
-    settings: Settings,
-    unfinished: Path,
-    device: str,
-    code: str,
-) -> None:
-    """Trains one network for each seed.
-
-    Outputs hold the kept weights: `loss.*` with the lowest validation loss, for WTA networks also
-    `distance.*` with the lowest distance to the winner; and the `curve` of each epoch's losses.
+def train(job: Job, folds: Mapping[str, Sequence[Path]], settings: Settings) -> None:
+    """Trains one network for each seed, see :func:`vwta.paper.training.train_seeds`.
 
     Arguments:
-        dataset: where the scenes come from.
-        model: `wta`, `hist` or `m_vmf`.
-        K: number of atoms.
+        job: what to train.
         folds: files of features of `train` and `validation`.
-        outputs: file of each seed.
         settings: the protocol and the sizes.
-        unfinished: folder for unfinished work.
-        device: `auto`, `cpu` or `cuda`.
-        code: digest of the code.
     """
     training, held_out = (read_fold(folds[name]) for name in ("train", "validation"))
-    where = pick_device(device)
     bands = training.features[0:1].shape[-1]
-    specification, loss, criteria = _recipe(model, K, bands, settings)
+    recipe = _recipe(job.model, job.K, bands, settings)
     labels = {labels_of(file) for name in ("train", "validation") for file in folds[name]}
     data = key(labels=[sha256(file) for file in sorted(labels)])
-    facts = {"dataset": dataset, "model": model, "K": K, "code": code, "data": data}
-    # The device is part of the name: it changes the bits.
-    name = key(**facts, settings=asdict(settings), device=where.type)
     schedule = Schedule(
         settings.epochs,
         settings.batch_size,
@@ -102,43 +73,26 @@ def train(
     )
     noise = Perturbation(settings.noise)
 
-    def make(seed: int, path: Path) -> None:
-        logger.info("%s on %s, K=%d, seed %d, on %s", model, dataset, K, seed, where)
-        network = initialise(specification, seed, build)
-        rows = AudioData(training, held_out, noise, seed, settings.validation)
-        checkpoint = path.with_suffix(".checkpoint")
-        done = fit(network, loss, criteria, rows, schedule, seed, where, checkpoint)
-        record = provenance(
-            **facts, seed=seed, device=where.type, seconds=done.seconds, settings=asdict(settings)
-        )
-        write_fit(path, done, {"network": specification, "provenance": record})
+    def rows(seed: int) -> AudioData:
+        return AudioData(training, held_out, noise, seed, settings.validation)
 
-    in_chunks(outputs, make, unfinished / name)
+    train_seeds(job, job.begin(data, asdict(settings)), recipe, build, rows, schedule)
 
 
-def _recipe(
-    model: str, K: int, bands: int, settings: Settings
-) -> tuple[dict[str, Any], Objective, dict[str, Objective]]:
-    """How to build a model's network, its loss, and the criteria of the kept weights."""
-    sizes = {"channels": FEATURES, "frames": FRAMES, "bands": bands}
-    trunk = {"kind": model, **sizes, **settings.trunk}
-    reduction = settings.score_reduction
-    match model:
-        case "wta":
-            wta = _active(partial(losses.sphere_wta, beta=settings.beta, score_reduction=reduction))
-            criteria = {"loss": wta, "distance": _active(losses.sphere_winner_distance)}
-            return {**trunk, "hypotheses": K}, wta, criteria
-        case "hist":
-            scoring = _active(partial(losses.sphere_scoring, score_reduction=reduction))
-            centres = bin_directions(*(settings.grid or [])).tolist()
-            return {**trunk, "centres": centres}, scoring, {"loss": scoring}
-        case "m_vmf":
-            mixture = _active(losses.sphere_mixture)
-            modes = K if settings.modes == "each" else 1
-            return {**trunk, "components": modes}, mixture, {"loss": mixture}
-    raise ValueError(f"unknown model {model!r}: expected wta, hist or m_vmf")
+def _recipe(model: str, K: int, bands: int, settings: Settings) -> Recipe:
+    """How to build a model's network, its loss, and the criteria of early stopping."""
+    training = named(model, NETWORKS)
+    trunk = {"channels": FEATURES, "frames": FRAMES, "bands": bands, **settings.trunk}
+    heads: dict[str, Any] = {"hypotheses": K, "components": K if settings.modes == "each" else 1}
+    if training.fixed:
+        heads["centres"] = bin_directions(*(settings.grid or [])).tolist()
+    specification = {"kind": model, **trunk, **taken(training.network, heads)}
+    offered = {"beta": settings.beta, "score_reduction": settings.score_reduction}
+    loss = _active(partial(training.loss, **taken(training.loss, offered)))
+    others = {name: _active(criterion) for name, criterion in training.criteria.items()}
+    return Recipe(specification, loss, {"loss": loss, **others})
 
 
-def _active(loss: Callable[..., Tensor]) -> Objective:
+def _active(loss: Loss) -> Objective:
     """The loss of those targets that there are."""
     return lambda out, y: loss(out, y, active=active(y))

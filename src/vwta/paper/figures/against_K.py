@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["MODELS", "ROWS", "SPREADS", "quantitative", "tuned"]
+__all__ = ["ROWS", "SPREADS", "quantitative", "tuned"]
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,45 +14,22 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from vwta.io.storage import read_table
-from vwta.paper.figures.style import (
-    COLUMN,
-    METHODS,
-    TITLES,
-    Look,
-    save,
-    shade,
-    sparse_labels,
-    style,
-)
+from vwta.paper.estimators import swept_in
+from vwta.paper.figures.style import COLUMN, log_ticks, save, shade, style
+from vwta.paper.methods import METHODS, Method, in_panel, network_of
 from vwta.paper.metrics import of_protocol
+from vwta.paper.problems import title
 
-# What the panels of a row show, by metric from top to bottom; the first is drawn on top.
-ROWS: dict[str, tuple[str, ...]] = {
-    "nll": ("v_wta", "unif_v_wta", "unif_hist", "mdn", "truth"),
-    "emd": ("v_wta", "dirac_wta", "unif_v_wta", "unif_hist", "mdn", "truth"),
-    "risk": ("wta", "hist", "mdn", "zador", "zador_hist", "lloyd"),
-}
+ROWS = ("nll", "emd", "risk")  # metrics, from top to bottom
 LABELS = {"nll": "NLL (nats)", "emd": "EMD", "risk": "quantisation error"}
 LOGARITHMIC = ("emd", "risk")
+OF_ATOMS = ("risk",)  # whatever the bandwidth
 
-# The network each method needs; other methods need none.
-MODELS = {
-    "v_wta": "wta",
-    "k_wta": "wta",
-    "unweighted_k_wta": "wta",
-    "unif_v_wta": "wta",
-    "dirac_wta": "wta",
-    "wta": "wta",
-    "tk_hist": "hist",
-    "unif_hist": "hist",
-    "hist": "hist",
-    "mdn": "mdn",
-}
 THIN = 0.8
-MARKERS = "osv^"  # of V-WTA's bandwidths, from the smallest on
+MARKERS = "osv^"  # of bandwidths, from the smallest on
 # Digits of the ticks of a logarithmic axis, from sparse to dense.
 DIGITS = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7))
 
@@ -116,16 +94,17 @@ def quantitative(
     with style():
         size = (0.53 * COLUMN * len(h) + 1.6, 0.45 * COLUMN * len(ROWS) + 0.4)
         figure, axes = plt.subplots(len(ROWS), len(h), figsize=size, squeeze=False, sharex=True)
-        for line, (metric, methods) in zip(axes, ROWS.items(), strict=True):
+        for line, metric in zip(axes, ROWS, strict=True):
+            methods, of_atoms = in_panel(metric), metric in OF_ATOMS
             for axis, (dataset, bandwidths) in zip(line, h.items(), strict=True):
                 where = {"protocol": protocol, "metric": metric, "dataset": dataset, "tuned": False}
-                for curve in _curves(methods, models, bandwidths):
+                for curve in _curves(methods, models, None if of_atoms else bandwidths):
                     rows = _pick(table, where | curve._asdict())
                     _draw(axis, _by_seed(rows, K), looks[curve], spread)
                 if metric in LOGARITHMIC:
                     _logarithmic(axis)
             line[0].set_ylabel(LABELS[metric])
-            entries = _entries(looks, _curves(methods, models, every))
+            entries = _entries(looks, _curves(methods, models, None if of_atoms else every))
             line[-1].legend(handles=entries, loc="center left", bbox_to_anchor=(1.02, 0.5))
         _frame(axes, list(h), K)
         save(figure, paths)
@@ -158,8 +137,8 @@ def tuned(
         K: numbers of hypotheses.
     """
     table = of_protocol(read_table(metrics), protocol, otherwise)
-    best = [BEST] if "wta" in models else []
-    curves = [*_curves(methods, models), *best, *_curves(("mdn", "truth"), models)]
+    best = [BEST] if network_of("v_wta") in models else []
+    curves = [*_curves(methods, models), *best, *_curves(in_panel("tuned"), models)]
     looks = _looks([])
     with style():
         size = (max(1.4 * COLUMN, 0.52 * COLUMN * len(datasets)), 0.9 * COLUMN + 0.4)
@@ -183,12 +162,12 @@ def tuned(
 def _curves(
     methods: Sequence[str], models: Sequence[str], bandwidths: Sequence[float] | None = None
 ) -> list[Curve]:
-    """Curves of methods that need no other networks; V-WTA at each of the bandwidths, if any."""
-    curves = []
+    """Curves of methods that need no other networks, at each of the bandwidths if there are any."""
+    curves, swept = [], swept_in("synthetic")
     for method in methods:
-        if method in MODELS and MODELS[method] not in models:
+        if network_of(method) not in (None, *models):
             continue
-        at = bandwidths if method == "v_wta" and bandwidths is not None else [None]
+        at = bandwidths if method in swept and bandwidths is not None else [None]
         curves += [Curve(method, h) for h in at]
     return curves
 
@@ -249,20 +228,20 @@ def _name(where: Mapping[str, Any]) -> str:
 
 
 def _looks(bandwidths: Sequence[float]) -> dict[Curve, dict[str, Any]]:
-    """How each curve is drawn; V-WTA gets lighter from one bandwidth to the next."""
+    """How each curve is drawn; it gets lighter from one bandwidth to the next."""
     looks: dict[Curve, dict[str, Any]] = {}
-    for index, h in enumerate(bandwidths):
-        look = _line(METHODS["v_wta"])
+    for method, (index, h) in product(swept_in("synthetic"), enumerate(bandwidths)):
+        look = _line(METHODS[method])
         look["label"] += f", $h = {h:g}$"
         look["color"] = shade(look["color"], 1 - 0.6 * (1 - (index + 1) / len(bandwidths)))
         look["marker"] = MARKERS[index % len(MARKERS)]
-        looks[Curve("v_wta", h)] = look
+        looks[Curve(method, h)] = look
     looks |= {Curve(method): _line(look) for method, look in METHODS.items()}
     best = {"label": "V-WTA, best fixed $h$", "ls": "--", "fillstyle": "none"}
     return looks | {BEST: looks[Curve("v_wta")] | best}
 
 
-def _line(look: Look) -> dict[str, Any]:
+def _line(look: Method) -> dict[str, Any]:
     line = {"label": look.label, "color": look.color, "marker": look.marker, "ls": look.line}
     return line if look.marker else {**line, "lw": THIN}
 
@@ -319,10 +298,8 @@ def _frame(axes: Any, datasets: Sequence[str], K: Sequence[int]) -> None:
         K: numbers of hypotheses.
     """
     for axis, dataset in zip(axes[0], datasets, strict=True):
-        axis.set_title(TITLES[dataset])
+        axis.set_title(title(dataset))
     for axis in axes[-1]:
-        axis.set_xscale("log")
-        axis.set_xticks(sorted(K), sparse_labels(sorted(K), 1.5))
-        axis.xaxis.set_minor_locator(NullLocator())
+        log_ticks(axis, sorted(K), 1.5)
         axis.set_xlabel("hypotheses $K$")
     axes[0, 0].figure.align_ylabels(axes[:, 0])

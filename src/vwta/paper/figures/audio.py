@@ -9,26 +9,26 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import NullLocator, StrMethodFormatter
+from matplotlib.ticker import StrMethodFormatter
 
 from vwta.io.storage import read_table
 from vwta.paper.data.ansyn import CLASSES
+from vwta.paper.estimators import measured_in
 from vwta.paper.figures.labels import keep_apart
 from vwta.paper.figures.nll_against_h import nll_panel
-from vwta.paper.figures.style import COLUMN, METHODS, save, sparse_labels, style
+from vwta.paper.figures.style import COLUMN, label_panels, log_ticks, panels, save, style
+from vwta.paper.methods import METHODS, in_panel
 
 SIDE_BY_SIDE = 4  # panels
 SMALL = 6  # size of the writing inside a panel
 UNIFORM = math.log(4 * math.pi)  # NLL of the uniform density
-ESTIMATED = {"v_wta": "unif_v_wta", "tk_hist": "unif_hist"}  # and the same cells, uniform kernels
 PRINTED = 0.01  # last digit of a printed NLL
-SPREADS = ("wta", "m_vmf", "hist")  # the first is on top
+DISPERSION = "audio dispersion"  # methods of this panel; the first is on top
 GAP = 0.055  # between names of classes, in widths of a panel
 TUNED: dict[str, Any] = {"ls": "", "mfc": "white", "mew": 1.0, "ms": 5, "zorder": 4}
 
@@ -58,7 +58,7 @@ def nll_against_h(metrics: Path, paths: Sequence[Path], protocol: str, dataset: 
             limits.append(_nll(axis, mine))
             axis.set_title(f"$K = {K}$")
         axes[0].set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
-        _label(axes, "bandwidth $h$", "NLL (nats)")
+        label_panels(axes, SIDE_BY_SIDE, "bandwidth $h$", "NLL (nats)")
         entries = _entries(axes)
         if rows["tuned"].any():
             entries.append(Line2D([], [], color="0.3", marker="o", label="tuned $h$", **TUNED))
@@ -89,7 +89,7 @@ def monte_carlo(metrics: Path, paths: Sequence[Path], protocol: str, dataset: st
             axis.text(0.97, 0.98, note, transform=place, ha="right", va="top", fontsize=SMALL)
         axes[0].set_ylim(top=max(3 * PRINTED, axes[0].get_ylim()[1]))  # room for the notes
         axes[0].yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        _label(axes, "bandwidth $h$", "error of the NLL (nats)")
+        label_panels(axes, SIDE_BY_SIDE, "bandwidth $h$", "error of the NLL (nats)")
         columns = min(5, 1 + len(counts))
         figure.legend(handles=_entries(axes), loc="outside lower center", ncols=columns)
         save(figure, paths)
@@ -109,7 +109,7 @@ def spread(metrics: Path, paths: Sequence[Path], protocol: str, dataset: str) ->
     true = true.set_index("metric")["value"]
     if true.empty:
         raise ValueError(f"no spread of the true law of {protocol} on {dataset} in the metrics")
-    counts = _counts(means[means["method"].isin(SPREADS)])
+    counts = _counts(means[means["method"].isin(in_panel(DISPERSION))])
     of_class = means["metric"] != names[-1]
     room = 4 + 0.6 * SMALL * max(len(name) for name in true.index.str.removeprefix("spread_"))
     highest = 1.06 * float(means.loc[of_class & np.isfinite(means["value"]), "value"].max())
@@ -123,7 +123,7 @@ def spread(metrics: Path, paths: Sequence[Path], protocol: str, dataset: str) ->
             _spreads(axis, mine[mine["metric"] != names[-1]], true)
             title = _correlations(mine[mine["metric"] == names[-1]])
             axis.set_title(f"$K = {K}${title}", fontsize=7, pad=room)
-        _label(axes, "true spread (degrees)", "predicted spread (degrees)")
+        label_panels(axes, SIDE_BY_SIDE, "true spread (degrees)", "predicted spread (degrees)")
         figure.legend(handles=_entries(axes), loc="outside lower center", ncols=4)
         save(figure, paths)
 
@@ -145,21 +145,9 @@ def _counts(rows: pd.DataFrame) -> list[int]:
 
 
 def _panels(count: int, height: float, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A figure with so many panels, row by row, of this height in inches."""
-    lines, columns = math.ceil(count / SIDE_BY_SIDE), min(SIDE_BY_SIDE, count)
-    size = (max(1.4 * COLUMN, 0.62 * COLUMN * columns), height * lines + 0.4)
-    figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, **options)
-    for axis in axes.flat[count:]:
-        axis.remove()
-    return figure, list(axes.flat[:count])
-
-
-def _label(axes: Sequence[Axes], below: str, left: str) -> None:
-    """Labels of the lowest panel of each column, and of the first one of each line."""
-    for axis in axes[-SIDE_BY_SIDE:]:
-        axis.set_xlabel(below)
-    for axis in axes[::SIDE_BY_SIDE]:
-        axis.set_ylabel(left)
+    """A figure with so many panels of this height in inches."""
+    width = max(1.4 * COLUMN, 0.62 * COLUMN * min(SIDE_BY_SIDE, count))
+    return panels(count, SIDE_BY_SIDE, width, height, 0.4, **options)
 
 
 def _entries(axes: Iterable[Axes]) -> list[Any]:
@@ -196,7 +184,7 @@ def _bias(axis: Axes, rows: pd.DataFrame) -> None:
     axis.axhspan(-PRINTED / 2, PRINTED / 2, color="0.9", lw=0, label="rounded away in print")
     axis.axhline(0, color="black", lw=0.6)
     ticks = sorted(rows["h"].dropna().unique())
-    for method, uniform in ESTIMATED.items():
+    for method, uniform in _estimated().items():
         for name in (method, uniform):
             look, mine = METHODS[name], rows[rows["method"] == name]
             seeds = mine.groupby("h", dropna=False)["value"].mean()
@@ -207,15 +195,19 @@ def _bias(axis: Axes, rows: pd.DataFrame) -> None:
                 axis.axhline(seeds.item(), **line)
             else:
                 axis.plot(seeds.index, seeds, marker=look.marker, **line)
-    axis.set_xscale("log")
-    axis.set_xticks(ticks, sparse_labels(ticks, 1.6))
-    axis.xaxis.set_minor_locator(NullLocator())
+    log_ticks(axis, ticks, 1.6)
+
+
+def _estimated() -> dict[str, str]:
+    """Methods whose cells have volumes: one with a bandwidth, and that with uniform kernels."""
+    measured = measured_in("audio").items()
+    return {recipe.twin: name for name, recipe in measured if recipe.twin}
 
 
 def _empties(rows: pd.DataFrame) -> str:
     """How many targets lie in cells without a point, by the kind of atoms."""
     parts = []
-    for method, uniform in ESTIMATED.items():
+    for method, uniform in _estimated().items():
         mine = rows[rows["method"].isin([method, uniform])]
         if len(mine):
             share = 100 * float(mine["value"].sum()) / int(mine["n"].sum())
@@ -243,7 +235,7 @@ def _classes(axis: Axes, true: pd.Series) -> None:
 
 def _spreads(axis: Axes, rows: pd.DataFrame, true: pd.Series) -> None:
     """Draws predicted spreads against true ones; all methods but the first are fainter."""
-    for order, method in enumerate(SPREADS):
+    for order, method in enumerate(in_panel(DISPERSION)):
         mine = rows[rows["method"] == method].set_index("metric")["value"]
         both = mine.index.intersection(true.index)
         if len(both):
@@ -257,7 +249,7 @@ def _correlations(rows: pd.DataFrame) -> str:
     """Spearman's rank correlations: of WTA, and below it of the methods that have one."""
     values = {row["method"]: f"{row['value']:.2f}" for row in rows.to_dict("records")}
     values = {name: text.replace("nan", "undefined") for name, text in values.items()}
-    first, *others = SPREADS
+    first, *others = in_panel(DISPERSION)
     below = ", ".join(f"{METHODS[name].label} {values[name]}" for name in others if name in values)
     title = rf", $\rho$ = {values[first]}" if first in values else ""
     return title + (f"\n({below})" if below else "")

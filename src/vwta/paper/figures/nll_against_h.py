@@ -11,22 +11,14 @@ from typing import Any
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import NullLocator
 
 from vwta.io.storage import read_table
-from vwta.paper.figures.style import COLUMN, METHODS, TITLES, save, sparse_labels, style
+from vwta.paper.figures.style import COLUMN, log_ticks, save, style
+from vwta.paper.methods import METHODS, in_panel
 from vwta.paper.metrics import of_protocol
+from vwta.paper.problems import title
 
-SWEEP = (
-    "v_wta",
-    "k_wta",
-    "unweighted_k_wta",
-    "tk_hist",
-    "unif_v_wta",
-    "unif_hist",
-    "m_vmf",
-    "truth",
-)
+PANEL = "nll against h"
 
 
 def nll_against_h(
@@ -54,7 +46,7 @@ def nll_against_h(
     """
     table = of_protocol(read_table(metrics), protocol, otherwise)
     rows = table[(table["metric"] == "nll") & ~table["tuned"]]
-    rows = rows[rows["method"].isin(SWEEP) & (rows["K"].isna() | (rows["K"] == K))]
+    rows = rows[rows["method"].isin(in_panel(PANEL)) & (rows["K"].isna() | (rows["K"] == K))]
     with style():
         size = (max(1.4 * COLUMN, 0.62 * COLUMN * len(datasets)), 0.85 * COLUMN)
         figure, axes = plt.subplots(1, len(datasets), figsize=size, squeeze=False)
@@ -63,7 +55,7 @@ def nll_against_h(
             if mine["h"].isna().all():
                 raise ValueError(f"no NLL of {protocol} on {dataset} at K={K} in the metrics")
             nll_panel(axis, mine)
-            axis.set_title(TITLES[dataset])
+            axis.set_title(title(dataset))
         axes[0, 0].set_ylabel(f"NLL (nats), $K = {K}$")
         entries = axes[0, 0].get_legend_handles_labels()
         figure.legend(*entries, loc="outside lower center", ncols=min(7, 2 * len(datasets)))
@@ -78,7 +70,7 @@ def nll_panel(axis: Axes, rows: pd.DataFrame) -> None:
         rows: tidy rows at given bandwidths, or without any; all finite.
     """
     ticks = sorted(rows["h"].dropna().unique())
-    for order, method in enumerate(SWEEP):
+    for order, method in enumerate(in_panel(PANEL)):
         look, mine = METHODS[method], rows[rows["method"] == method]
         if mine.empty:
             continue
@@ -93,9 +85,7 @@ def nll_panel(axis: Axes, rows: pd.DataFrame) -> None:
         else:
             axis.plot(seeds.index, seeds["mean"], marker=look.marker, **line)
             axis.fill_between(seeds.index, low, high, **band)
-    axis.set_xscale("log")
-    axis.set_xticks(ticks, sparse_labels(ticks, 1.6))
-    axis.xaxis.set_minor_locator(NullLocator())
+    log_ticks(axis, ticks, 1.6)
     ends = rows[rows["h"].isna() | (rows["h"] == ticks[-1])]
     lowest = rows["value"].min()
     room = ends["value"].max() - lowest

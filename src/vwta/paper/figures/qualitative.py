@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 __all__ = [
-    "MODELS",
+    "DRAWN",
     "SCORES",
     "TARGET",
     "Prediction",
@@ -32,7 +32,9 @@ from torch import Tensor
 from vwta.geometry.polygons import corners
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_tensors
-from vwta.paper.figures.style import COLUMN, TITLES, save, style
+from vwta.paper.figures.style import COLUMN, save, style
+from vwta.paper.methods import NETWORKS
+from vwta.paper.problems import title
 
 TARGET = "#009E73"
 SPREAD = "#D55E00"
@@ -82,11 +84,10 @@ def _atoms(axis: Axes, prediction: Prediction, colors: Colormap, shade: Normaliz
     axis.scatter(x, y, s=14, c=color, edgecolors="black", linewidths=0.4, zorder=3, clip_on=False)
 
 
-# Title of a model's column and what is drawn in it, from left to right.
-MODELS: dict[str, tuple[str, Callable[[Axes, Prediction, Box, Normalize], None]]] = {
-    "mdn": ("MDN", _circles),
-    "wta": ("Score-based WTA", _cells),
-    "hist": ("Histogram", _cells),
+# Ways to draw predictions, see :class:`vwta.paper.methods.Network`.
+DRAWN: dict[str, Callable[[Axes, Prediction, Box, Normalize], None]] = {
+    "cells": _cells,
+    "circles": _circles,
 }
 
 
@@ -107,7 +108,7 @@ def dirac_limits(predictions: Path, paths: Sequence[Path], x: Sequence[float], d
         figure, axes = square_panels(1, len(x), size)
         for axis, value, prediction in zip(axes[0], x, chosen, strict=True):
             frame(axis, prediction, domain)
-            MODELS[facts["model"]][1](axis, prediction, domain, shade)
+            DRAWN[NETWORKS[facts["model"]].drawn](axis, prediction, domain, shade)
             axis.set_title(f"$x = {value:g}$")
         _colorbar(figure, list(axes[0]), shade)
         save(figure, paths)
@@ -131,7 +132,7 @@ def qualitative(predictions: Sequence[Path], paths: Sequence[Path], x: float, do
         sorted({K for K, _, _ in panels}),
         list(dict.fromkeys(d for _, d, _ in panels)),
     )
-    models = [name for name in MODELS if any(model == name for _, _, model in panels)]
+    models = [name for name in NETWORKS if any(model == name for _, _, model in panels)]
     columns = list(product(datasets, models))
     with style():
         size = (0.55 * COLUMN * len(columns) + 0.6, 0.58 * COLUMN * len(counts) + 0.35)
@@ -142,11 +143,11 @@ def qualitative(predictions: Sequence[Path], paths: Sequence[Path], x: float, do
             shade = PowerNorm(0.5, 0, max(one.masses.max().item() for one in in_row))
             for axis, (_, model), prediction in zip(row, columns, in_row, strict=True):
                 frame(axis, prediction, domain)
-                MODELS[model][1](axis, prediction, domain, shade)
+                DRAWN[NETWORKS[model].drawn](axis, prediction, domain, shade)
             row[0].set_ylabel(f"$K = {K}$")
             _colorbar(figure, list(row), shade)
         for axis, (dataset, model) in zip(axes[0], columns, strict=True):
-            axis.set_title(f"{TITLES[dataset]}\n{MODELS[model][0]}")
+            axis.set_title(f"{title(dataset)}\n{NETWORKS[model].title}")
         save(figure, paths)
 
 

@@ -1,78 +1,37 @@
-"""One look for all figures: the same colour, marker and name for the same method everywhere."""
+"""One look for all figures; colours and names of methods are in :mod:`vwta.paper.methods`."""
 
 from __future__ import annotations
 
-__all__ = ["COLUMN", "METHODS", "TITLES", "Look", "save", "shade", "sparse_labels", "style"]
+__all__ = [
+    "COLUMN",
+    "label_panels",
+    "log_ticks",
+    "panels",
+    "save",
+    "shade",
+    "sparse_labels",
+    "style",
+]
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib
 
 matplotlib.use("agg")
 
 import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from vwta.io.storage import atomic
 
 COLUMN = 3.25  # width of a column of the paper, in inches
-
-
-class Look(NamedTuple):
-    """How a method is drawn."""
-
-    label: str
-    color: str
-    marker: str
-    line: str = "-"
-
-
-# Colours of Okabe and Ito, which colour-blind readers can tell apart; markers differ as well.
-METHODS = {
-    "v_wta": Look("V-WTA", "#0072B2", "o"),
-    "k_wta": Look("K-WTA", "#D55E00", "s"),
-    "unweighted_k_wta": Look("Unweighted K-WTA", "#E69F00", "v", "--"),
-    "unif_v_wta": Look("Unif. V-WTA", "#56B4E9", "D", "--"),
-    "dirac_wta": Look("Dirac WTA", "#999999", "x"),
-    "tk_hist": Look("TK-Hist", "#009E73", "^"),
-    "unif_hist": Look("Unif. Hist", "#7FC8A9", "<", "-."),
-    "mdn": Look("MDN", "#CC79A7", "P"),
-    "wta": Look("WTA", "#0072B2", "o"),
-    "hist": Look("Hist", "#009E73", "^"),
-    "m_vmf": Look("M-vMF", "#CC79A7", "P", "--"),
-    "v_wta_ensemble": Look("V-WTA ensemble", "#00405F", "h"),
-    "pbp": Look("PBP", "#8C8C8C", "v"),
-    "mc_dropout": Look("MC Dropout", "#6E6E6E", "d"),
-    "deep_ensembles": Look("Deep Ensembles", "#4D4D4D", "p"),
-    "truth": Look("True law", "#000000", "", ":"),
-    "zador": Look("WTA, theory", "#0072B2", "", ":"),
-    "zador_hist": Look("Hist, theory", "#009E73", "", ":"),
-    "lloyd": Look("Lloyd's optimum", "#000000", ""),
-}
-
-TITLES = {
-    "single_gaussian": "Single Gaussian",
-    "rotating_moons": "Rotating Moons",
-    "changing_damier": "Changing Damier",
-    "uniform_to_gaussians": "Uniform to Gaussians",
-    "boston": "Boston",
-    "concrete": "Concrete",
-    "energy": "Energy",
-    "kin8nm": "Kin8nm",
-    "naval": "Naval",
-    "power": "Power",
-    "protein": "Protein",
-    "wine": "Wine",
-    "yacht": "Yacht",
-    "year": "Year",
-    "ansyn": "ANSYN",
-    "resynthesis": "re-synthesised scenes",
-    "synthetic": "synthesised scenes",
-}
 
 
 def shade(color: str, part: float) -> tuple[float, float, float]:
@@ -97,6 +56,42 @@ def sparse_labels(ticks: Sequence[float], apart: float) -> list[str]:
         labels.append(f"{tick:g}" if tick >= apart * last else "")
         last = tick if labels[-1] else last
     return labels
+
+
+def log_ticks(axis: Axes, ticks: Sequence[float], apart: float) -> None:
+    """A logarithmic axis of x with these ticks alone; labels as of :func:`sparse_labels`."""
+    axis.set_xscale("log")
+    axis.set_xticks(ticks, sparse_labels(ticks, apart))
+    axis.xaxis.set_minor_locator(NullLocator())
+
+
+def panels(
+    count: int, columns: int, width: float, height: float, below: float, **options: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure with so many panels, row by row.
+
+    Arguments:
+        count: number of panels.
+        columns: most of them side by side.
+        width: of the figure, in inches.
+        height: of a panel.
+        below: for the legend.
+        options: of `plt.subplots`.
+    """
+    lines = math.ceil(count / columns)
+    shape, size = (lines, min(columns, count)), (width, height * lines + below)
+    figure, axes = plt.subplots(*shape, figsize=size, squeeze=False, **options)
+    for axis in axes.flat[count:]:
+        axis.remove()
+    return figure, list(axes.flat[:count])
+
+
+def label_panels(axes: Sequence[Axes], columns: int, below: str, left: str = "") -> None:
+    """Labels of the lowest panel of each column, and of the first one of each row."""
+    for axis in axes[-columns:]:
+        axis.set_xlabel(below)
+    for axis in axes[::columns]:
+        axis.set_ylabel(left)
 
 
 @contextmanager

@@ -14,17 +14,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullFormatter, NullLocator, StrMethodFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from vwta.io.storage import read_table
-from vwta.paper.figures.style import COLUMN, METHODS, TITLES, save, sparse_labels, style
+from vwta.paper.figures.style import COLUMN, log_ticks, save, style
+from vwta.paper.methods import METHODS
+from vwta.paper.problems import PROBLEMS, title
 
-PROBLEMS: dict[str, dict[str, Any]] = {
-    "single_gaussian": {"color": "#0072B2", "marker": "o"},
-    "rotating_moons": {"color": "#D55E00", "marker": "s"},
-    "changing_damier": {"color": "#009E73", "marker": "^"},
-    "uniform_to_gaussians": {"color": "#CC79A7", "marker": "D"},
-}
 OPTIMUM: dict[str, Any] = {"color": "black", "ls": "--", "lw": 0.9}
 FLOOR: dict[str, Any] = {"color": "0.45", "ls": ":", "lw": 1}
 # Panels of :func:`cells`: title, metric, its floor, value at the optimum for large K, log scale.
@@ -105,15 +101,15 @@ def cells(
             for axis, (_, metric, floor, limit, log) in zip(line, PANELS, strict=True):
                 for dataset in datasets:
                     rows = table[table["dataset"] == dataset].set_index("metric")
-                    _cell_lines(axis, rows, protocol, metric, floor, PROBLEMS[dataset])
+                    _cell_lines(axis, rows, protocol, metric, floor, _look(dataset))
                 if limit is not None:
                     axis.axhline(limit, **FLOOR)
                 _against_K(axis, table["K"])
                 if log:
                     _log_scale(axis)
             line[0].set_ylabel(f"protocol {protocol}")
-        for axis, (title, *_) in zip(axes[0], PANELS, strict=True):
-            axis.set_title(title)
+        for axis, (heading, *_) in zip(axes[0], PANELS, strict=True):
+            axis.set_title(heading)
         for axis in axes[-1]:
             axis.set_xlabel("$K$")
         _legend(figure, [*_problem_handles(datasets), *_reference_handles()])
@@ -138,7 +134,7 @@ def point_density(
         if dataset == last:
             for name in datasets:
                 rows = table[table["dataset"] == name].set_index("metric")
-                look = PROBLEMS[name]
+                look = _look(name)
                 _cell_lines(axis, rows, protocol, "point_density_exponent", None, look)
             axis.axhline(0.5, **FLOOR)
             axis.set_ylim(0, 1.5)
@@ -219,7 +215,7 @@ def _grid(
                 panel(axis, protocol, column)
             line[0].set_ylabel(f"{quantity}, {protocol}")
         for axis, column in zip(axes[0], columns, strict=True):
-            axis.set_title(TITLES.get(column, column))
+            axis.set_title(title(column))
         for axis in axes[-1]:
             axis.set_xlabel("$K$")
         _legend(figure, handles)
@@ -228,10 +224,7 @@ def _grid(
 
 def _against_K(axis: Axes, counts: pd.Series[float]) -> None:
     """A logarithmic axis with ticks at the numbers of atoms, and labels where there is room."""
-    ticks = sorted(counts.dropna().unique())
-    axis.set_xscale("log")
-    axis.set_xticks(ticks, sparse_labels(ticks, 1.5))
-    axis.xaxis.set_minor_locator(NullLocator())
+    log_ticks(axis, sorted(counts.dropna().unique()), 1.5)
 
 
 def _log_scale(axis: Axes) -> None:
@@ -245,12 +238,17 @@ def _log_scale(axis: Axes) -> None:
     axis.yaxis.set_minor_formatter(NullFormatter())
 
 
+def _look(dataset: str) -> dict[str, Any]:
+    problem = PROBLEMS[dataset]
+    return {"color": problem.color, "marker": problem.marker}
+
+
 def _handle(label: str, color: str, marker: str) -> Line2D:
     return Line2D([], [], color=color, marker=marker, label=label)
 
 
 def _problem_handles(datasets: Sequence[str]) -> list[Line2D]:
-    return [_handle(TITLES[name], **PROBLEMS[name]) for name in datasets]
+    return [_handle(title(name), **_look(name)) for name in datasets]
 
 
 def _reference_handles() -> list[Line2D]:

@@ -15,7 +15,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from vwta.io.storage import read_table
-from vwta.paper.figures.style import COLUMN, METHODS, TITLES, save, style
+from vwta.paper.figures.style import COLUMN, save, style
+from vwta.paper.methods import METHODS
+from vwta.paper.problems import title
 
 # What panels show, by the criterion of their kept weights: columns, and how they are drawn.
 LINES = {"loss": {"training": "-", "loss": "--"}, "distance": {"distance": "--"}}
@@ -48,7 +50,7 @@ def training_curves(
     table = table[(table["K"] == K) & (table["protocol"] == protocol)]
     columns = [
         _Column(
-            TITLES[name], table[table["dataset"] == name], f"{protocol}, {{}} on {name} at K={K}"
+            title(name), table[table["dataset"] == name], f"{protocol}, {{}} on {name} at K={K}"
         )
         for name in datasets
     ]
@@ -88,11 +90,7 @@ class _Column(NamedTuple):
 def _grid(
     paths: Sequence[Path], columns: Sequence[_Column], models: Sequence[str], label: str = ""
 ) -> None:
-    lines = [
-        (model, criterion)
-        for model in models
-        for criterion in (("loss", "distance") if model == "wta" else ("loss",))
-    ]
+    lines = [(model, criterion) for model in models for criterion in _criteria(columns, model)]
     with style():
         size = (max(COLUMN, 0.62 * COLUMN * len(columns)), 0.5 * COLUMN * len(lines) + 0.3)
         figure, axes = plt.subplots(
@@ -111,6 +109,12 @@ def _grid(
             axis.set_xlabel("epoch")
         figure.legend(handles=_legend(), loc="outside lower center", ncols=3)
         save(figure, paths)
+
+
+def _criteria(columns: Sequence[_Column], model: str) -> list[str]:
+    """Criteria of early stopping that a model has curves of; the loss in any case."""
+    rows = pd.concat([column.rows[column.rows["model"] == model] for column in columns])
+    return [name for name in LINES if name == "loss" or (name in rows and rows[name].notna().any())]
 
 
 def _panel(axis: Axes, rows: pd.DataFrame, color: str, criterion: str) -> None:

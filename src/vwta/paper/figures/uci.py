@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -19,8 +18,10 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodF
 from numpy.typing import NDArray
 
 from vwta.io.storage import read_table
-from vwta.paper.figures.style import COLUMN, METHODS, TITLES, save, style
-from vwta.paper.uci.comparison import BASELINES, OURS, compare, shown
+from vwta.paper.figures.style import COLUMN, label_panels, panels, save, style
+from vwta.paper.methods import METHODS
+from vwta.paper.problems import title
+from vwta.paper.uci.comparison import compare, shown
 
 COLUMNS = 5  # panels side by side
 LABELS = {"nll": "NLL (nats)", "rmse": "RMSE"}
@@ -55,7 +56,7 @@ def comparison(
         metric: the metric.
     """
     table = read_table(metrics)
-    methods = [*BASELINES, *shown(OURS, table[table["protocol"] == protocol])]
+    methods = shown("uci", table[table["protocol"] == protocol])
     rows = compare(table, pd.read_csv(reported), protocol, metric, methods, datasets)
     with style():
         figure, axes = _panels(len(datasets), 0.45 + 0.19 * len(methods))
@@ -63,11 +64,11 @@ def comparison(
             mine = rows[rows["dataset"] == dataset].set_index("method")
             _methods(axis, mine)
             missing = mine["missing"].iloc[0]
-            title = TITLES.get(dataset, dataset)
-            axis.set_title(f"{title}: {missing}" if missing else title)
+            name = title(dataset)
+            axis.set_title(f"{name}: {missing}" if missing else name)
         axes[0].set_yticks(range(len(methods)), [METHODS[name].label for name in methods])
         axes[0].set_ylim(len(methods) - 0.4, -0.6)
-        _label(axes, LABELS[metric])
+        label_panels(axes, COLUMNS, LABELS[metric])
         figure.legend(handles=_entries(protocol), loc="outside lower center", ncols=3)
         save(figure, paths)
 
@@ -94,12 +95,12 @@ def bandwidth_search(
     with style():
         figure, axes = _panels(len(datasets), 0.58 * COLUMN)
         for axis, dataset in zip(axes, datasets, strict=True):
-            axis.set_title(TITLES.get(dataset, dataset))
+            axis.set_title(title(dataset))
             _search(axis, table[table["dataset"] == dataset], look.color)
         axes[0].set_yscale("symlog", linthresh=LINEAR)
         axes[0].set_ylim(-0.1 * LINEAR, 30 * axes[0].get_ylim()[1])  # room for the notes
         axes[0].yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        _label(axes, "bandwidth $h$", "NLL above lowest (nats)")
+        label_panels(axes, COLUMNS, "bandwidth $h$", "NLL above lowest (nats)")
         entries = [
             Line2D(
                 [],
@@ -115,21 +116,8 @@ def bandwidth_search(
 
 
 def _panels(count: int, height: float) -> tuple[Figure, list[Axes]]:
-    """A figure with so many panels, row by row, of this height in inches and one axis of y."""
-    lines, columns = math.ceil(count / COLUMNS), min(COLUMNS, count)
-    size = (2 * COLUMN, height * lines + 0.5)
-    figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, sharey=True)
-    for axis in axes.flat[count:]:
-        axis.remove()
-    return figure, list(axes.flat[:count])
-
-
-def _label(axes: Sequence[Axes], below: str, left: str = "") -> None:
-    """Labels of the lowest panel of each column, and of the first one of each line."""
-    for axis in axes[-COLUMNS:]:
-        axis.set_xlabel(below)
-    for axis in axes[::COLUMNS]:
-        axis.set_ylabel(left)
+    """A figure with so many panels of this height in inches and one axis of y."""
+    return panels(count, COLUMNS, 2 * COLUMN, height, 0.5, sharey=True)
 
 
 def _methods(axis: Axes, rows: pd.DataFrame) -> None:
@@ -142,7 +130,7 @@ def _methods(axis: Axes, rows: pd.DataFrame) -> None:
     ours, theirs = (rows[[f"{which}mean", f"{which}std"]] for which in ("", "printed_"))
     axis.set_xlim(*limits(ours.to_numpy(), theirs.to_numpy()))
     for place, (method, row) in enumerate(rows.iterrows()):
-        look, middle = METHODS[str(method)], method in BASELINES
+        look = METHODS[str(method)]
         for prefix, there, fill, shift in (
             ("printed_", row["printed"], "white", -APART),
             ("", row["splits"] > 0, look.color, APART),
@@ -150,7 +138,7 @@ def _methods(axis: Axes, rows: pd.DataFrame) -> None:
             if there:
                 numbers = row[f"{prefix}mean"], row[f"{prefix}std"]
                 drawn = {"marker": look.marker, "color": look.color, "mfc": fill, "mew": 0.8}
-                _dot(axis, *numbers, place + (0 if middle else shift), drawn)
+                _dot(axis, *numbers, place + (0 if look.printed else shift), drawn)
     axis.xaxis.set_major_locator(MaxNLocator(3))
     axis.grid(axis="y", visible=False)
     axis.tick_params(axis="y", length=0)

@@ -12,7 +12,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from vwta.io.storage import read_table
-from vwta.paper.figures.style import COLUMN, TITLES, save, style
+from vwta.paper.figures.style import COLUMN, save, style
+from vwta.paper.problems import title
 
 MARKERS = "oDs^vP"
 LABELS = {
@@ -51,7 +52,7 @@ def variants(
         figure, axes = plt.subplots(1, len(datasets), figsize=size, squeeze=False, sharey=True)
         for axis, dataset in zip(axes[0], datasets, strict=True):
             _panel(axis, ratios[ratios["dataset"] == dataset], protocols, counts)
-            axis.set_title(TITLES[dataset])
+            axis.set_title(title(dataset))
             axis.set_xlabel("risk / Lloyd's")
         axes[0, 0].set_yticks(range(len(protocols)), [LABELS.get(name, name) for name in protocols])
         axes[0, 0].invert_yaxis()

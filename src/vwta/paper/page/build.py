@@ -11,13 +11,14 @@ from string import Template
 from typing import Any
 
 from vwta.io.storage import atomic
-from vwta.paper.figures.style import METHODS, TITLES
+from vwta.paper.methods import METHODS
 from vwta.paper.page import answers, score
 from vwta.paper.page.contents import Contents, parts
 from vwta.paper.page.gallery import study_section
 from vwta.paper.page.markup import Html, as_json, element, join
 from vwta.paper.page.sources import citation, provenance_section
-from vwta.paper.verdicts.evidence import STUDIES
+from vwta.paper.problems import PROBLEMS
+from vwta.paper.studies import STUDIES
 
 MOST = 15 * 10**6  # bytes of a page
 SCRIPTS = ("geometry.js", "explorer.js", "tables.js", "page.js")
@@ -71,11 +72,12 @@ def render(contents: Contents) -> str:
 
 def _data(contents: Contents, origin: list[dict[str, Any]]) -> dict[str, Any]:
     """What scripts need."""
+    titles = {name: problem.title for name, problem in PROBLEMS.items()}
     return {
         "details": answers.DETAILS,
         "numbers": answers.number_details(contents.verdicts),
         "parts": origin,
-        "titles": {**TITLES, **{name: look.label for name, look in METHODS.items()}},
+        "titles": {**titles, **{name: look.label for name, look in METHODS.items()}},
         "colours": {name: look.color for name, look in METHODS.items()},
         "headline": contents.headline,
     }

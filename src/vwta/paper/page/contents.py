@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Contents", "Picture", "Sheet", "gather", "parts", "read_sheet", "study_of"]
+__all__ = ["Contents", "Picture", "Sheet", "gather", "parts", "read_sheet"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,9 +12,8 @@ from typing import Any
 import pandas as pd
 
 from vwta.io.storage import read_metadata, read_table
-from vwta.paper.verdicts.evidence import STUDIES
+from vwta.paper.studies import study_of
 
-NAMED = ("uci", "audio")  # studies whose figures and tables begin with their name
 FACTS = ("revision", "code", "data", "made", "processor", "accelerator", "python", "cpu_seconds")
 TRAINED = ("revision", "code", "processor", "made")
 
@@ -49,7 +48,7 @@ class Picture:
 
     @property
     def study(self) -> str:
-        return study_of(self.path)
+        return study_of(self.path.name)
 
 
 @dataclass(frozen=True)
@@ -146,12 +145,6 @@ def gather(
     )
 
 
-def study_of(path: Path) -> str:
-    """The study that a figure or table belongs to, by its name."""
-    first = path.name.partition("_")[0]
-    return first if first in NAMED else STUDIES[0]
-
-
 def read_sheet(path: Path) -> Sheet:
     """Reads a table as :mod:`vwta.paper.tables` writes it, in markdown."""
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -164,7 +157,7 @@ def read_sheet(path: Path) -> Sheet:
     numbers = path.with_suffix(".csv")
     return Sheet(
         name=path.stem,
-        study=study_of(path),
+        study=study_of(path.name),
         caption=caption or path.stem.replace("_", " "),
         heads=heads,
         rows=rows,

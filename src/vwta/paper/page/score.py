@@ -15,7 +15,7 @@ from vwta.paper.collection import cost, facts, records
 from vwta.paper.page.contents import Contents
 from vwta.paper.page.markup import Html, element, join
 from vwta.paper.page.words import chip, short, slug, study_name
-from vwta.paper.verdicts.evidence import STUDIES
+from vwta.paper.studies import STUDIES
 from vwta.paper.verdicts.table import CLAIM_WORDS, NUMBER_WORDS
 
 ALL = "all"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 __all__ = [
     "SIGNS",
-    "STUDY_TITLES",
     "chip",
     "label",
     "named",
@@ -21,11 +20,12 @@ from typing import Any
 
 import pandas as pd
 
-from vwta.paper.figures.style import METHODS, TITLES
+from vwta.paper.methods import METHODS
 from vwta.paper.page.markup import Html, element
+from vwta.paper.problems import PROBLEMS
+from vwta.paper.studies import STUDIES
 from vwta.paper.verdicts.comparisons import tell
 
-STUDY_TITLES = {"synthetic": "Synthetic", "uci": "UCI", "audio": "Audio"}
 METRICS = {"nll": "NLL", "emd": "EMD", "risk": "quantisation error", "rmse": "RMSE"}
 
 # A verdict is told by colour, sign and word.
@@ -56,7 +56,9 @@ def label(name: str) -> str:
     """What readers call a method, dataset or metric."""
     if name in METHODS:
         return METHODS[name].label
-    return TITLES.get(name) or METRICS.get(name) or name.replace("_", " ")
+    if name in PROBLEMS:
+        return PROBLEMS[name].title
+    return METRICS.get(name) or name.replace("_", " ")
 
 
 def named(words: str) -> str:
@@ -73,7 +75,7 @@ def named(words: str) -> str:
 
 def study_name(study: str) -> str:
     """What readers call a study."""
-    return STUDY_TITLES.get(study, study)
+    return STUDIES[study].title if study in STUDIES else study
 
 
 def number(value: Any) -> str:

@@ -18,8 +18,9 @@ from vwta.geometry.spaces import Box
 from vwta.io.provenance import provenance
 from vwta.io.storage import read_tensors, sha256, write_table
 from vwta.paper.data.synthetic import Problem
+from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.metrics import likelihood_rows, risk, tidy
-from vwta.paper.synthetic.estimators import SWEPT, estimators
+from vwta.paper.synthetic.estimators import estimators
 from vwta.paper.synthetic.trained import load_network
 
 logger = logging.getLogger(__name__)
@@ -112,7 +113,7 @@ def _measure(
     for method, estimator in estimators(kind, network, domain).items():
         law = estimator(x)
         bandwidths: list[tuple[float | None, bool]] = [(None, False)]
-        if method in SWEPT:
+        if ESTIMATORS[method].swept:
             bandwidths = [(h, False) for h in settings.h]
         if method in settings.tuning["methods"]:
             bandwidths.append((_tuned(method, estimator, sets, domain, settings), True))

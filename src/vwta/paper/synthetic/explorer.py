@@ -14,6 +14,7 @@ from torch import Tensor
 from vwta.io.provenance import provenance
 from vwta.io.storage import write_tensors
 from vwta.paper.data.synthetic import problem
+from vwta.paper.networks import NETWORKS
 from vwta.paper.synthetic.trained import load_network
 from vwta.seeds import generator
 
@@ -59,7 +60,7 @@ def export(
             name = f"{protocol}/{told['dataset']}/{told['model']}/K{told['K']}"
             trainings.append({"network": name, **told})
             atoms = trained(x)
-            fixed = told["model"] == "hist"
+            fixed = NETWORKS[metadata["network"]["kind"]].fixed
             tensors[f"{name}/points"] = atoms.points[0] if fixed else atoms.points
             tensors[f"{name}/masses"] = atoms.masses
             if hasattr(atoms, "scales"):

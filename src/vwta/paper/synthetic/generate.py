@@ -1,8 +1,8 @@
-"""First stage: the fixed sets of a problem."""
+"""First stage: the fixed data of a problem, and the law that each split is drawn from."""
 
 from __future__ import annotations
 
-__all__ = ["SPLITS", "generate"]
+__all__ = ["SPLITS", "generate", "law_of_split"]
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,8 +10,7 @@ from typing import Any
 
 from vwta.io.provenance import provenance
 from vwta.io.storage import write_tensors
-from vwta.paper.data.synthetic import inputs
-from vwta.paper.synthetic.law import law_of_split
+from vwta.paper.data.synthetic import Problem, inputs, problem
 from vwta.seeds import generator
 
 SPLITS = ("train", "validation", "test")
@@ -35,7 +34,7 @@ def generate(
         dataset: name of the problem.
         constants: the problem's constants.
         clouds: whether each split is drawn from a law that is frozen to points, see
-            :func:`vwta.paper.synthetic.law.law_of_split`.
+            :func:`law_of_split`.
         rows: number of rows of each split.
         seed: seed of the sets.
         path: file to write.
@@ -49,3 +48,27 @@ def generate(
         law = law_of_split(dataset, split, constants, clouds, rows, seed)
         tensors[f"y_{split}"] = law.sample(x, 1, source).squeeze(0)
     write_tensors(path, tensors, {"provenance": provenance(code=code, dataset=dataset, seed=seed)})
+
+
+def law_of_split(
+    dataset: str,
+    split: str,
+    constants: Mapping[str, Any],
+    clouds: bool,
+    rows: Mapping[str, int],
+    seed: int,
+) -> Problem:
+    """The law of a split's rows, as :func:`generate` draws them.
+
+    Arguments:
+        dataset: name of the problem.
+        split: name of the split.
+        constants: the problem's constants.
+        clouds: whether the law is frozen to points: as many as there are rows for training, and for
+            validation and test as there are for validation, whatever part of a test is evaluated.
+        rows: number of rows of each split.
+        seed: seed of the sets.
+    """
+    law = problem(dataset, **constants)
+    size = rows["train" if split == "train" else "validation"]
+    return law.frozen(size, generator(seed, dataset, split, "cloud")) if clouds else law

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 __all__ = ["Annealing", "FreshData", "Settings", "train"]
 
-import logging
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -12,27 +11,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from torch import Tensor
+from torch import Tensor, nn
 
-from vwta.io.provenance import provenance
-from vwta.io.storage import in_chunks, key, read_tensors, sha256
+from vwta.io.storage import read_tensors, sha256
 from vwta.nn import losses
-from vwta.nn.networks import WTANetwork, initialise
+from vwta.nn.networks import WTANetwork
 from vwta.nn.starts import k_means_plus_plus, start_at
 from vwta.paper.data.synthetic import Problem, inputs, problem
+from vwta.paper.networks import NETWORKS, build
+from vwta.paper.training import Job, Recipe, named, taken, train_seeds
 from vwta.seeds import generator
-from vwta.training.loop import (
-    Data,
-    FixedData,
-    Objective,
-    Schedule,
-    Scheduled,
-    fit,
-    pick_device,
-    write_fit,
-)
-
-logger = logging.getLogger(__name__)
+from vwta.training.loop import Data, FixedData, Objective, Schedule, Scheduled
 
 LIMIT = 0.999  # a tanh reaches no further without its gradient vanishing
 
@@ -109,80 +98,45 @@ class FreshData:
         return x, law.sample(x, 1, source).squeeze(0)
 
 
-def train(
-    dataset: str,
-    constants: Mapping[str, Any],
-    model: str,
-    K: int,
-    data: Path,
-    outputs: Mapping[int, Path],
-    settings: Settings,
-    unfinished: Path,
-    device: str,
-    code: str,
-) -> None:
-    """Trains one network for each seed.
-
-    Outputs hold the kept weights: `loss.*` with the lowest validation loss, for WTA networks also
-    `distance.*` with the lowest distance to the winner; and the `curve` of each epoch's losses.
+def train(job: Job, data: Path, constants: Mapping[str, Any], settings: Settings) -> None:
+    """Trains one network for each seed, see :func:`vwta.paper.training.train_seeds`.
 
     Arguments:
-        dataset: name of the problem.
-        constants: the problem's constants.
-        model: name of the model.
-        K: number of atoms.
+        job: what to train.
         data: file of the fixed sets.
-        outputs: file of each seed.
+        constants: the problem's constants.
         settings: the protocol.
-        unfinished: folder for unfinished work.
-        device: `auto`, `cpu` or `cuda`.
-        code: digest of the code.
     """
-    law = problem(dataset, **constants)
+    law = problem(job.dataset, **constants)
     sets, _ = read_tensors(data)
-    where = pick_device(device)
-    specification, loss, criteria = _recipe(model, K, settings)
-    facts = {"dataset": dataset, "model": model, "K": K, "code": code, "data": sha256(data)}
-    # The device is part of the name: it changes the bits.
-    name = key(**facts, settings=asdict(settings), device=where.type)
+    recipe = _recipe(job.model, job.K, settings)
+    schedule = Schedule(settings.epochs, settings.batch_size, settings.learning_rate)
 
-    def make(seed: int, path: Path) -> None:
-        logger.info("%s on %s, K=%d, seed %d, on %s", model, dataset, K, seed, where)
-        network = initialise(specification, seed)
+    def rows(seed: int) -> Data:
+        return _data(law, sets, settings, seed)
+
+    def start(network: nn.Module, seed: int) -> None:
         if settings.start == "spread" and isinstance(network, WTANetwork):
             inside = sets["y_train"].clamp(-LIMIT, LIMIT)
-            start_at(network.heads, k_means_plus_plus(inside, K, generator(seed, "start")))
-        rows = _data(law, sets, settings, seed)
-        schedule = Schedule(settings.epochs, settings.batch_size, settings.learning_rate)
-        checkpoint = path.with_suffix(".checkpoint")
-        done = fit(network, loss, criteria, rows, schedule, seed, where, checkpoint)
-        record = provenance(
-            **facts, seed=seed, device=where.type, seconds=done.seconds, settings=asdict(settings)
-        )
-        write_fit(path, done, {"network": specification, "provenance": record})
+            start_at(network.heads, k_means_plus_plus(inside, job.K, generator(seed, "start")))
 
-    in_chunks(outputs, make, unfinished / name)
+    run = job.begin(sha256(data), asdict(settings))
+    train_seeds(job, run, recipe, build, rows, schedule, start)
 
 
-def _recipe(
-    model: str, K: int, settings: Settings
-) -> tuple[dict[str, Any], Objective | Scheduled, dict[str, Objective]]:
-    """How to build a model's network, its loss, and the criteria of the kept weights."""
-    trunk = {"kind": model, "inputs": 1, "widths": settings.widths}
-    points = {"outputs": 2, "bounded": True}
-    reduction = settings.score_reduction
-    match model:
-        case "wta":
-            wta = partial(losses.wta, beta=settings.beta, score_reduction=reduction)
-            criteria: dict[str, Objective] = {"loss": wta, "distance": losses.winner_distance}
-            return {**trunk, **points, "hypotheses": K}, _shared(wta, settings.sharing), criteria
-        case "hist":
-            scoring = partial(losses.scoring, score_reduction=reduction)
-            return {**trunk, **_bins(settings, K)}, scoring, {"loss": scoring}
-        case "mdn":
-            mixture = losses.mixture
-            return {**trunk, **points, "components": K}, mixture, {"loss": mixture}
-    raise ValueError(f"unknown model {model!r}: expected wta, hist or mdn")
+def _recipe(model: str, K: int, settings: Settings) -> Recipe:
+    """How to build a model's network, its loss, and the criteria of early stopping."""
+    training = named(model, NETWORKS)
+    sizes = {"inputs": 1, "widths": settings.widths, "outputs": 2, "bounded": True}
+    sizes |= {"hypotheses": K, "components": K, **_bins(training.fixed, settings, K)}
+    offered = {"beta": settings.beta, "score_reduction": settings.score_reduction}
+    plain = partial(training.loss, **taken(training.loss, offered))
+    shares = bool(taken(training.loss, {"sharing": None}))
+    return Recipe(
+        {"kind": model, **taken(training.network, sizes)},
+        _shared(plain, settings.sharing) if shares else plain,
+        {"loss": plain, **training.criteria},
+    )
 
 
 def _shared(plain: Callable[..., Tensor], sharing: Mapping[str, Any]) -> Objective | Scheduled:
@@ -200,9 +154,10 @@ def _shared(plain: Callable[..., Tensor], sharing: Mapping[str, Any]) -> Objecti
     raise ValueError(f"sharing {sharing}: expected winner, relaxed, top or annealed")
 
 
-def _bins(settings: Settings, K: int) -> dict[str, Any]:
+def _bins(fixed: bool, settings: Settings, K: int) -> dict[str, Any]:
+    """The bins of a network with fixed atoms, none for any other."""
     bins = settings.bins or {}
-    if math.prod(bins.get("grid", [])) != K:
+    if fixed and math.prod(bins.get("grid", [])) != K:
         raise ValueError(f"bins {settings.bins}: a histogram with K={K} needs a grid of {K} bins")
     return bins
 

@@ -12,6 +12,8 @@ from torch import nn
 from vwta.io.errors import restored_from
 from vwta.io.storage import below, read_tensors
 from vwta.nn.networks import restore
+from vwta.paper.networks import NETWORKS, build
+from vwta.paper.training import named
 
 
 def load_network(path: Path, kept_by: str) -> tuple[nn.Module, dict[str, Any]]:
@@ -19,10 +21,11 @@ def load_network(path: Path, kept_by: str) -> tuple[nn.Module, dict[str, Any]]:
 
     Arguments:
         path: the file.
-        kept_by: criterion of the kept weights, `loss` or `distance`. Networks other than WTA have
-            no winner's distance: theirs are kept by the loss in any case.
+        kept_by: criterion of early stopping, `loss` or `distance`. Networks other than WTA have
+            no winner's distance: the loss selects theirs in any case.
     """
     tensors, metadata = read_tensors(path)
     with restored_from(path):
-        prefix = "loss." if metadata["network"]["kind"] != "wta" else f"{kept_by}."
-        return restore(metadata["network"], below(prefix, tensors)), metadata
+        specification = metadata["network"]
+        selected = named(specification["kind"], NETWORKS).criterion(kept_by)
+        return restore(specification, below(f"{selected}.", tensors), build), metadata

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 __all__ = [
-    "MEASURED",
     "Reference",
     "Settings",
     "as_published",
@@ -31,8 +30,9 @@ from vwta.nn.models import Estimator
 from vwta.paper.data.clouds import cloud
 from vwta.paper.data.synthetic import problem
 from vwta.paper.emd import emd
+from vwta.paper.estimators import KERNELS, measured_in
 from vwta.paper.metrics import tidy
-from vwta.paper.synthetic.estimators import SWEPT, estimators
+from vwta.paper.synthetic.estimators import estimators
 from vwta.paper.synthetic.trained import load_network
 from vwta.seeds import generator
 
@@ -91,16 +91,6 @@ class Candidate(NamedTuple):
     law: Law
 
 
-# What is measured for a network of a kind; another kind of network is another entry.
-MEASURED: dict[str, tuple[str, ...]] = {
-    "wta": ("dirac_wta", "unif_v_wta", "v_wta"),
-    "hist": ("unif_hist",),
-    "mdn": ("mdn",),
-}
-GAUSSIANS = {"unif_v_wta": "v_wta", "unif_hist": "tk_hist"}
-"""Methods with a uniform kernel, and the same cells with a Gaussian."""
-
-
 @torch.no_grad()
 def evaluate_emd(
     network: Path,
@@ -128,7 +118,7 @@ def evaluate_emd(
         code: digest of the code.
         protocol: name of the protocol.
         dataset: name of the problem.
-        model: kind of the network, a key of :data:`MEASURED`.
+        model: kind of the network.
         K: number of atoms.
     """
     x, reference = _reference(data, dataset, constants, settings)
@@ -197,13 +187,15 @@ def _candidates(
 ) -> Iterator[Candidate]:
     """The laws to be measured at inputs `(N, 1)`, one after the other."""
     domain, published = Box(settings.low, settings.high), settings.sampler == "published"
-    laws = {"dirac_wta": Estimator(network), **estimators(model, network, domain)}
-    for method in MEASURED[model]:
-        if method in GAUSSIANS and settings.unif_emd == "gaussian":
-            law = laws[GAUSSIANS[method]](x).with_bandwidth(WIDE)
+    laws, atoms = estimators(model, network, domain), Estimator(network)
+    measured = {name: one for name, one in measured_in("synthetic", model).items() if one.emd}
+    for method in sorted(measured, key=lambda name: KERNELS.index(measured[name].kernel)):
+        recipe = measured[method]
+        if recipe.twin and settings.unif_emd == "gaussian":
+            law = laws[recipe.twin](x).with_bandwidth(WIDE)
         else:
-            law = laws[method](x)
-        for h in settings.h if method in SWEPT else [None]:
+            law = (atoms if recipe.kernel == "none" else laws[method])(x)
+        for h in settings.h if recipe.swept else [None]:
             at = law if h is None else law.with_bandwidth(h)
             cut = isinstance(at, VoronoiMixture)
             yield Candidate(method, h, as_published(at) if cut and published else at)

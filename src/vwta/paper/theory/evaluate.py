@@ -47,7 +47,9 @@ from vwta.geometry.spaces import Box
 from vwta.io.provenance import provenance
 from vwta.io.storage import read_table, read_tensors, sha256, write_table
 from vwta.paper.data.synthetic import Problem
+from vwta.paper.estimators import measured_in
 from vwta.paper.metrics import tidy
+from vwta.paper.networks import NETWORKS
 from vwta.paper.synthetic.trained import load_network
 from vwta.paper.theory.convex_sets import (
     Region,
@@ -220,26 +222,35 @@ def _network_rows(
     wins = Wins.of(points, truth.first)
     yield from _risk_rows(kind, wins, truth)
     yield from _rows(kind, len(points), lloyd_ratio=wins.risk.mean().item() / reference)
-    if kind == "mdn":
+    own, flat = (_methods(kind, kernel) for kernel in ("own", "uniform"))
+    if own:
         yield from _dead_rows(kind, (masses >= settings.negligible).long())
         exact = kernel_probability(points, masses, atoms.scales, [*truth.sets.values()])
-        yield from _set_rows("mdn", None, exact, truth)
+        for method in own:
+            yield from _set_rows(method, None, exact, truth)
         return
     outlines = Outlines(points, truth.box)
     yield from _dead_rows(kind, wins.counts)
     yield from _score_rows(kind, masses, wins)
     yield from _cell_rows(kind, wins, outlines)
-    if kind == "hist":
-        flat = cut_probability(outlines, masses, [None], [*truth.sets.values()])
-        yield from _set_rows("unif_hist", None, flat[0], truth)
+    if NETWORKS[kind].fixed:
+        exact = cut_probability(outlines, masses, [None], [*truth.sets.values()])[0]
+        for method in flat:
+            yield from _set_rows(method, None, exact, truth)
         return
-    yield from _mixture_rows("wta", outlines, masses, truth, settings)
+    yield from _mixture_rows(kind, outlines, masses, truth, settings)
     yield from _density_rows(kind, points, wins, truth)
     draws = truth.first, truth.second
     yield from identity_rows(points, masses, outlines.areas, *draws, truth.box)
     count, repeat = settings.directions["count"], settings.directions["repeat"]
     seeds = [stream(settings.seed, "directions", index) for index in range(repeat)]
     yield from direction_rows(network, *test, truth.box, settings.h, count, seeds)
+
+
+def _methods(kind: str, kernel: str) -> list[str]:
+    """Methods of a network with a kernel."""
+    measured = measured_in("synthetic", kind)
+    return [name for name, recipe in measured.items() if recipe.kernel == kernel]
 
 
 def _optimum_rows(

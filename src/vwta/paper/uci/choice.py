@@ -13,6 +13,7 @@ from torch import Tensor
 
 from vwta.distributions.bandwidth import tune
 from vwta.nn.networks import restore
+from vwta.paper.networks import build
 from vwta.paper.uci.laws import law_of
 
 logger = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ def choose(
     """
     values = []
     for restarts in candidates:
-        law = law_of("v_wta", [restore(specification, weights) for weights in restarts], x)
+        law = law_of("v_wta", [restore(specification, weights, build) for weights in restarts], x)
         values.append(tune(law, y, LOW, HIGH, TOLERANCE).value)
     logger.info("validation NLL of the candidates: %s", ", ".join(f"{v:.4f}" for v in values))
     return min(range(len(values)), key=values.__getitem__)

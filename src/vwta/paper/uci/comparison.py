@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["BASELINES", "ENSEMBLE", "OURS", "best", "compare", "over_splits", "shown"]
+__all__ = ["best", "compare", "over_splits", "shown"]
 
 import math
 from collections.abc import Hashable, Sequence
@@ -10,9 +10,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 import pandas as pd
 
-BASELINES = ("pbp", "mc_dropout", "deep_ensembles")  # printed numbers of other papers, never run
-ENSEMBLE = "v_wta_ensemble"
-OURS = ("mdn", "tk_hist", "k_wta", "v_wta", ENSEMBLE)
+from vwta.paper.methods import METHODS, in_panel
 
 LOWEST_IS_BEST = ("nll", "rmse", "crps", "nll_dequantised")  # of others none is marked as best
 KEYS = ["protocol", "dataset", "metric", "method"]
@@ -108,10 +106,10 @@ def best(mean: pd.Series, std: pd.Series) -> pd.Series:
     return reached & mean.index.isin(finite.index)
 
 
-def shown(methods: Sequence[str], metrics: pd.DataFrame) -> list[str]:
-    """The methods, but the ensemble, which the paper does not have, only if a table has it."""
-    has = (metrics["method"] == ENSEMBLE).any()
-    return [method for method in methods if method != ENSEMBLE or has]
+def shown(panel: str, metrics: pd.DataFrame) -> list[str]:
+    """Methods of a panel; those that the paper does not have only if a table has them."""
+    there = set(metrics["method"])
+    return [name for name in in_panel(panel) if name in there or not METHODS[name].extra]
 
 
 _PRINTED = {"mean": "printed_mean", "std": "printed_std", "printed": "printed"}

@@ -22,7 +22,9 @@ from vwta.io.provenance import provenance
 from vwta.io.storage import below, read_tensors, sha256, write_table
 from vwta.nn.networks import restore
 from vwta.paper.data.uci import official_splits
+from vwta.paper.estimators import ESTIMATORS, measured_in
 from vwta.paper.metrics import nll, rmse, tidy
+from vwta.paper.networks import build
 from vwta.paper.uci.laws import LINE, Law, law_of, mean_of_atoms
 from vwta.paper.uci.search import Found, Search, find
 from vwta.paper.uci.splits import divide
@@ -160,7 +162,7 @@ def _measure(
             continue
         space = _space(split, [*tuned, *tested], settings.domain)
         law, h = law_of(method, tested, test.x, space), None
-        if kind != "mdn":
+        if ESTIMATORS[method].swept:
             held_out = law_of(method, tuned, validation.x, space)
             found = find(held_out, validation.y, search, deviation)
             h, law = found.h, law.with_bandwidth(found.h)
@@ -172,10 +174,10 @@ def _measure(
         mean = mean_of_atoms(tested, test.x)
         for row in _rows(law, mean, test.y, deviation, step, settings.level):
             yield {"method": method, "h": h, "tuned": h is not None, "n": len(test.y), **row}
-    if kind == "mdn":
+    if any(recipe.kernel == "own" for recipe in measured_in("uci", kind).values()):
         diverged = sum(epoch > 0 for epoch in metadata["diverged"])
         count = len(metadata["diverged"])
-        yield {"method": "mdn", "metric": "diverged", "value": diverged, "n": count}
+        yield {"method": kind, "metric": "diverged", "value": diverged, "n": count}
 
 
 def _search_rows(method: str, found: Found, deviation: float) -> Iterator[dict[str, Any]]:
@@ -209,7 +211,7 @@ def _rows(
 def _load(stored: Mapping[str, Tensor], metadata: Mapping[str, Any], stage: str) -> list[nn.Module]:
     """The networks of all restarts, as a stage of the training left them."""
     return [
-        restore(metadata["network"], below(f"{stage}.{restart}.", stored))
+        restore(metadata["network"], below(f"{stage}.{restart}.", stored), build)
         for restart in range(metadata["restarts"])
     ]
 
@@ -220,10 +222,11 @@ def _is_finite(network: nn.Module) -> bool:
 
 def _methods(kind: str, restarts: int) -> dict[str, int]:
     """How many restarts each method of a kind of network takes: the first, or all."""
-    if kind != "wta":
-        return {"tk_hist" if kind == "hist" else "mdn": 1}
-    methods = {"v_wta": 1, "k_wta": 1}
-    return methods if restarts == 1 else {**methods, "v_wta_ensemble": restarts}
+    return {
+        name: restarts if recipe.averaged else 1
+        for name, recipe in measured_in("uci", kind).items()
+        if restarts > 1 or not recipe.averaged
+    }
 
 
 def _space(split: _Split, networks: Sequence[nn.Module], domain: str) -> Box:

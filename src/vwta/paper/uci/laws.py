@@ -14,7 +14,7 @@ from vwta.distributions.average import Average
 from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
 from vwta.geometry.kernels import Gaussian
 from vwta.geometry.spaces import Box
-from vwta.nn.models import Estimator, MixtureDensity
+from vwta.paper.densities import Domain, density
 
 Law = KernelMixture | VoronoiMixture | Average
 LINE = Box(-math.inf, math.inf)
@@ -24,16 +24,13 @@ def law_of(method: str, networks: Sequence[nn.Module], x: Tensor, space: Box = L
     """The law that a method makes of networks, for each input `(n, d)`, at any bandwidth.
 
     Arguments:
-        method: `mdn`; `k_wta`, whose kernels are not cut; or one whose kernels are.
+        method: a key of :data:`vwta.paper.estimators.ESTIMATORS`.
         networks: the network, or several, whose densities are averaged.
         x: inputs.
         space: where cells are cut.
     """
-    cut = None if method == "k_wta" else space
-    laws: list[Law] = [
-        MixtureDensity(network)(x) if method == "mdn" else Estimator(network, Gaussian(1.0), cut)(x)
-        for network in networks
-    ]
+    domain = Domain(space, Gaussian(1.0))
+    laws: list[Law] = [density(method, network, domain)(x) for network in networks]
     return laws[0] if len(laws) == 1 else Average(laws)
 
 

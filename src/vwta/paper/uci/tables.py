@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["SUFFIXES", "TABLES", "write_protocols", "write_sizes", "write_tables"]
+__all__ = ["TABLES", "write_protocols", "write_sizes", "write_tables"]
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,16 +11,13 @@ from typing import Any
 
 import pandas as pd
 
-from vwta.paper.figures.style import METHODS, TITLES
-from vwta.paper.tables import Sheet, write_sheet
-from vwta.paper.uci.comparison import BASELINES, ENSEMBLE, OURS, compare, shown
+from vwta.paper.methods import METHODS
+from vwta.paper.problems import title
+from vwta.paper.tables import Sheet, signed, write_sheet
+from vwta.paper.uci.comparison import compare, shown
 
-# The paper's tables: metric, baselines, and methods that we run.
-PRINTED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-    "main": ("nll", ("deep_ensembles",), ("mdn", "k_wta", "v_wta", ENSEMBLE)),
-    "nll": ("nll", BASELINES, OURS),
-    "rmse": ("rmse", BASELINES, OURS),
-}
+# The paper's tables: metric, and the panel whose methods they have.
+PRINTED = {"main": ("nll", "uci main"), "nll": ("nll", "uci"), "rmse": ("rmse", "uci")}
 SIDE_BY_SIDE = ("nll", "rmse")
 MORE = ("crps", "coverage90", "pit", "nll_dequantised")
 LABELS = {
@@ -34,7 +31,6 @@ LABELS = {
 # Digits after the point as the paper prints them; three significant ones for other metrics.
 DECIMALS = {"nll": 2, "rmse": 2, "nll_dequantised": 2, "coverage90": 3, "pit": 3}
 TABLES = (*PRINTED, "more")  # what :func:`write_tables` writes
-SUFFIXES = (".csv", ".md", ".tex")
 
 STAR = "⋆ As reported by Lakshminarayanan et al. (2017); printed only."
 DISCRETE = (
@@ -70,8 +66,8 @@ def write_tables(
         datasets: sets, from top to bottom. Those without rows are listed as such.
     """
     mine = metrics[metrics["protocol"] == protocol]
-    for name, (metric, baselines, ours) in PRINTED.items():
-        methods = [*baselines, *shown(ours, mine)]
+    for name, (metric, panel) in PRINTED.items():
+        methods = shown(panel, mine)
         table = compare(metrics, reported, protocol, metric, methods, datasets)
         lines = [line for dataset in datasets for line in _set(table, dataset, sizes)]
         cells = pd.DataFrame(lines, columns=["Dataset", "", *map(_head, methods)])
@@ -139,7 +135,7 @@ def write_protocols(
     Arguments as of :func:`write_tables`, with several protocols, from left to right. The csv has a
     row for each protocol too.
     """
-    methods = shown(OURS, metrics[metrics["protocol"].isin(protocols)])
+    methods = _run(metrics[metrics["protocol"].isin(protocols)])
     tables = {
         (metric, protocol): compare(metrics, reported, protocol, metric, methods, datasets)
         for metric in SIDE_BY_SIDE
@@ -179,7 +175,7 @@ def _write_more(
 ) -> None:
     """Writes what the paper does not print, a line for each set and metric."""
     mine = metrics[metrics["protocol"] == protocol]
-    methods = shown(OURS, mine)
+    methods = _run(mine)
     nothing = pd.DataFrame(columns=["dataset", "metric", "method", "mean", "std"])
     tables = {m: compare(metrics, nothing, protocol, m, methods, datasets) for m in MORE}
     lines = [line for name in datasets for line in _more_lines(tables, name, sizes)]
@@ -203,8 +199,8 @@ def _set(table: pd.DataFrame, dataset: str, sizes: pd.DataFrame) -> list[list[st
         lines.insert(0, ["printed", *map(_theirs, rows)])
     if any(pd.notna(row["difference"]) for row in rows):
         lines.append(["difference", *map(_difference, rows)])
-    title = _title(dataset, sizes)
-    return [["" if number else title, *line] for number, line in enumerate(lines)]
+    head = _title(dataset, sizes)
+    return [["" if number else head, *line] for number, line in enumerate(lines)]
 
 
 def _more_lines(
@@ -217,8 +213,8 @@ def _more_lines(
         if any(row["splits"] for row in rows) and (discrete or metric != "nll_dequantised"):
             lines.append([LABELS[metric], *map(_ours, rows)])
     lines = lines or [["", *map(_ours, rows)]]
-    title = _title(dataset, sizes)
-    return [["" if number else title, *line] for number, line in enumerate(lines)]
+    head = _title(dataset, sizes)
+    return [["" if number else head, *line] for number, line in enumerate(lines)]
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -228,7 +224,7 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
 def _ours(row: Mapping[str, Any]) -> str:
     """Our number; why there is none, for methods that we run."""
     if not row["splits"]:
-        return "" if row["method"] in BASELINES else str(row["missing"])
+        return "" if METHODS[row["method"]].printed else str(row["missing"])
     text = _number(row["mean"], row["std"], row["metric"])
     return f"**{text}**" if row["best"] else text
 
@@ -241,10 +237,7 @@ def _theirs(row: Mapping[str, Any]) -> str:
 
 
 def _difference(row: Mapping[str, Any]) -> str:
-    if math.isnan(row["difference"]):
-        return ""
-    places = DECIMALS[row["metric"]]
-    return f"{round(row['difference'], places) + 0.0:+.{places}f}".replace("inf", "∞")
+    return signed(row["difference"], DECIMALS[row["metric"]])
 
 
 def _number(mean: float, std: float, metric: str) -> str:
@@ -266,11 +259,11 @@ def _size(row: Mapping[str, Any], prefix: str = "") -> str:
 def _title(dataset: str, sizes: pd.DataFrame | None = None) -> str:
     """Name of a set, with a mark if its target is discrete."""
     marked = sizes is not None and bool(_discrete([dataset], sizes))
-    return TITLES.get(dataset, dataset) + ("†" if marked else "")
+    return title(dataset) + ("†" if marked else "")
 
 
 def _head(method: str) -> str:
-    return METHODS[method].label + ("⋆" if method in BASELINES else "")
+    return METHODS[method].label + ("⋆" if METHODS[method].printed else "")
 
 
 def _discrete(datasets: Iterable[str], sizes: pd.DataFrame) -> list[str]:
@@ -279,9 +272,15 @@ def _discrete(datasets: Iterable[str], sizes: pd.DataFrame) -> list[str]:
     return [name for name in datasets if name in marked]
 
 
+def _run(metrics: pd.DataFrame) -> list[str]:
+    """Methods that are run, not only printed."""
+    return [name for name in shown("uci", metrics) if not METHODS[name].printed]
+
+
 def _hypotheses(metrics: pd.DataFrame) -> str:
-    """Number of hypotheses, if it is one and the same; an ensemble has its own."""
-    counts = metrics.loc[metrics["method"] != ENSEMBLE, "K"].dropna().unique()
+    """Number of hypotheses of the paper's methods, if it is one and the same."""
+    extra = [name for name, method in METHODS.items() if method.extra]
+    counts = metrics.loc[~metrics["method"].isin(extra), "K"].dropna().unique()
     return f", {counts[0]} hypotheses" if len(counts) == 1 else ""
 
 

@@ -7,7 +7,6 @@ __all__ = ["Settings", "train"]
 import logging
 import math
 import time
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -16,15 +15,15 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from vwta.io.provenance import provenance
-from vwta.io.storage import in_chunks, key, read_tensors, sha256, write_tensors
-from vwta.nn import losses
+from vwta.io.storage import in_chunks, read_tensors, sha256, write_tensors
 from vwta.nn.networks import initialise
 from vwta.paper.data.uci import official_splits
+from vwta.paper.networks import NETWORKS, build
+from vwta.paper.training import Job, Training, named, taken
 from vwta.paper.uci.choice import choose
 from vwta.paper.uci.splits import Division, divide
 from vwta.seeds import stream
-from vwta.training.loop import Objective, pick_device
+from vwta.training.loop import Objective
 from vwta.training.stacking import Plan, Rows, StackedFit, fit_stacked, unstack
 
 logger = logging.getLogger(__name__)
@@ -40,14 +39,15 @@ class Settings:
         plan: the fields of :class:`vwta.training.stacking.Plan`.
         steps: at most so many steps are taken, in whole epochs; None for no such limit.
         widths: widths of the trunk's layers.
-        restarts: WTA networks for each split, which differ in their seed.
+        restarts: networks for each split, which differ in their seed, where they are ensembled.
         seed: seed of the choice of validation rows and of the networks.
         held_out: part of the training rows to validate on; None to validate on the test rows.
         betas: weights of the scores in the WTA loss that are tried; each split takes the one with
             the lowest validation NLL.
         score_reduction: how the loss of the scores goes over k; with `softmax` they are one.
         mixture_loss: the negative log-likelihood, or the published one with a wrong normaliser.
-        kept: for each model, the weights with the lowest validation loss or the last ones.
+        kept: for each model, the weights with the lowest validation loss or the last ones; the
+            first if it is not named.
         retrained: whether networks are trained anew on all training rows, for as many epochs as
             those that are kept were, to be tested in their place.
         bins: `low` and `high` of the histogram's K bins.
@@ -67,17 +67,7 @@ class Settings:
     bins: dict[str, float]
 
 
-def train(
-    dataset: str,
-    model: str,
-    K: int,
-    data: Path,
-    outputs: Mapping[int, Path],
-    settings: Settings,
-    unfinished: Path,
-    device: str,
-    code: str,
-) -> None:
+def train(job: Job, data: Path, settings: Settings) -> None:
     """Trains the networks of all splits as one tensor program, a restart after the other.
 
     The output of a split holds for each restart r the kept weights `validated.r.*`, the curve
@@ -85,40 +75,25 @@ def train(
     weights `final.r.*`.
 
     Arguments:
-        dataset: name of the set.
-        model: name of the model.
-        K: number of atoms.
+        job: what to train.
         data: file of the set.
-        outputs: file of each split, numbered from 0.
         settings: the protocol.
-        unfinished: folder for unfinished work.
-        device: `auto`, `cpu` or `cuda`.
-        code: digest of the code.
     """
     tensors, _ = read_tensors(data)
-    where = pick_device(device)
-    facts = {"dataset": dataset, "model": model, "K": K, "code": code, "data": sha256(data)}
-    folder = unfinished / key(**facts, settings=asdict(settings), device=where.type)
-    splits = official_splits(dataset, len(tensors["target"]), len(outputs))
+    run, count = job.begin(sha256(data), asdict(settings)), len(job.outputs)
+    splits = official_splits(job.dataset, len(tensors["target"]), count)
     parts = divide(tensors["inputs"], tensors["target"], splits, settings.held_out, settings.seed)
-    logger.info("%s on %s, %d splits, on %s", model, dataset, len(outputs), where)
-    trainings = _Trainings(model, K, parts, settings, where, folder)
+    logger.info("%s on %s, %d splits, on %s", job.model, job.dataset, count, run.device)
+    trainings = _Trainings(job, parts, settings, run.device, run.folder)
     trainings.run()
 
     def make(split: int, path: Path) -> None:
-        record = provenance(
-            **facts,
-            split=split,
-            seed=settings.seed,
-            device=where.type,
-            stack=len(outputs),
-            cpu_seconds=round(time.process_time() / len(outputs), 1),  # its share of the job
-            settings=asdict(settings),
-        )
+        share = round(time.process_time() / count, 1)  # of the job's time
+        record = run.record(split=split, seed=settings.seed, stack=count, cpu_seconds=share)
         tensors, found = trainings.of_split(split)
         write_tensors(path, tensors, {**found, "provenance": record})
 
-    in_chunks(outputs, make, folder)
+    in_chunks(job.outputs, make, run.folder)
 
 
 class _Trainings:
@@ -126,19 +101,22 @@ class _Trainings:
 
     def __init__(
         self,
-        model: str,
-        K: int,
+        job: Job,
         parts: Division,
         settings: Settings,
         device: torch.device,
         folder: Path,
     ) -> None:
-        self.model, self.parts, self.settings = model, parts, settings
+        self.parts, self.settings = parts, settings
         self.device, self.folder = device, folder
+        self.training = named(job.model, NETWORKS)
+        self.kept = settings.kept.get(job.model, "lowest loss")
         self.splits = range(len(parts.scale))
-        self.betas = settings.betas if model == "wta" else settings.betas[:1]
-        self.restarts = range(settings.restarts if model == "wta" else 1)
-        self.specification = _specification(model, parts.inputs.shape[1], K, settings)
+        tried = len(settings.betas) if taken(self.training.loss, {"beta": None}) else 1
+        self.betas = settings.betas[:tried]
+        self.restarts = range(settings.restarts if self.training.ensembled else 1)
+        sizes = _sizes(parts.inputs.shape[1], job.K, settings)
+        self.specification = {"kind": job.model, **taken(self.training.network, sizes)}
         self.plan = _plan(settings, rows=parts.train_rows.shape[1])
         self.held_out = _on(parts.validation, device)
         self.candidates: list[list[StackedFit]] = []
@@ -185,10 +163,10 @@ class _Trainings:
     ) -> StackedFit:
         logger.info("%s, restart %d of %d", name, restart + 1, len(self.restarts))
         seeds = [stream(self.settings.seed, "network", split, restart) for split in self.splits]
-        loss = _loss(self.model, self.settings, betas.to(self.device))
-        criterion = _loss(self.model, self.settings, betas[0, 0])
+        loss = _loss(self.training, self.settings, betas.to(self.device))
+        criterion = _loss(self.training, self.settings, betas[0, 0])
         return fit_stacked(
-            [initialise(self.specification, seed) for seed in seeds],
+            [initialise(self.specification, seed, build) for seed in seeds],
             loss,
             {"loss": criterion},
             rows,
@@ -205,11 +183,11 @@ class _Trainings:
         return choose(weights, self.specification, x, y)
 
     def _kept(self, done: StackedFit) -> dict[str, Tensor]:
-        return done.last if self.settings.kept[self.model] == "last" else done.weights["loss"]
+        return done.last if self.kept == "last" else done.weights["loss"]
 
     def _stops(self, restart: int) -> Tensor | None:
         """How long each split's kept network was trained; None if to the end."""
-        if self.settings.kept[self.model] == "last":
+        if self.kept == "last":
             return None
         epochs = [fits[restart].epochs["loss"] for fits in self.candidates]
         return torch.stack([epochs[choice][split] for split, choice in enumerate(self.chosen)])
@@ -224,32 +202,19 @@ def _plan(settings: Settings, rows: int) -> Plan:
     return Plan(**{**settings.plan, "epochs": min(plan.epochs, whole)})
 
 
-def _specification(model: str, inputs: int, K: int, settings: Settings) -> dict[str, Any]:
-    """How to build a model's network."""
-    trunk = {"kind": model, "inputs": inputs, "widths": settings.widths}
-    scores = {"scores": "softmax" if settings.score_reduction == "softmax" else "sigmoid"}
-    match model:
-        case "wta":
-            return {**trunk, **scores, "outputs": 1, "bounded": False, "hypotheses": K}
-        case "hist":
-            low, high = settings.bins["low"], settings.bins["high"]
-            return {**trunk, **scores, "grid": [K], "low": [low], "high": [high]}
-        case "mdn":
-            return {**trunk, "outputs": 1, "bounded": False, "components": K}
-    raise ValueError(f"unknown model {model!r}: expected wta, hist or mdn")
+def _sizes(inputs: int, K: int, settings: Settings) -> dict[str, Any]:
+    """What networks may need to be built, whichever they are."""
+    scores = "softmax" if settings.score_reduction == "softmax" else "sigmoid"
+    bins = {"grid": [K], **{end: [settings.bins[end]] for end in ("low", "high")}}
+    trunk = {"inputs": inputs, "widths": settings.widths, "scores": scores}
+    return {**trunk, "outputs": 1, "bounded": False, "hypotheses": K, "components": K, **bins}
 
 
-def _loss(model: str, settings: Settings, beta: Tensor) -> Objective:
-    """Loss of a model, for WTA with a weight of the scores that broadcasts against rows."""
-    reduction = settings.score_reduction
-    match model:
-        case "wta":
-            return partial(losses.wta, beta=beta, score_reduction=reduction)
-        case "hist":
-            return partial(losses.scoring, score_reduction=reduction)
-        case _:
-            dimension = PUBLISHED_DIMENSION if settings.mixture_loss == "published" else None
-            return partial(losses.mixture, dimension=dimension)
+def _loss(training: Training, settings: Settings, beta: Tensor) -> Objective:
+    """Loss of a network, for WTA with a weight of the scores that broadcasts against rows."""
+    dimension = PUBLISHED_DIMENSION if settings.mixture_loss == "published" else None
+    offered = {"beta": beta, "score_reduction": settings.score_reduction, "dimension": dimension}
+    return partial(training.loss, **taken(training.loss, offered))
 
 
 def _on(rows: Rows, device: torch.device) -> Rows:

@@ -12,7 +12,7 @@ tables that are not tidy by themselves come in as
 
 from __future__ import annotations
 
-__all__ = ["COLUMNS", "STUDIES", "find", "read", "settled", "tiers_of"]
+__all__ = ["COLUMNS", "find", "read", "settled", "tiers_of"]
 
 import json
 from collections.abc import Iterable
@@ -25,26 +25,24 @@ import pandas as pd
 from vwta.io.storage import read_table
 from vwta.paper.metrics import COLUMNS as TIDY
 from vwta.paper.metrics import tidy
+from vwta.paper.studies import HEADLINE, STUDIES
 
 COLUMNS = {**TIDY, "table": "str"}
-STUDIES = ("synthetic", "uci", "audio")
-TABLES = ("evaluation", "emd", "theory", "properties", "curves", "searches", "sizes")
-HEADLINE = "paper"  # under which numbers stand that no protocol changes
 SETTLED = 0.05  # part of the whole change that is left at most once a curve has settled
 
 
 def find(folder: Path) -> list[Path]:
-    """Tables of metrics, those of :data:`TABLES`, in a folder of results or of published ones.
+    """Tables of metrics that studies have, in a folder of results or of published ones.
 
     Arguments:
         folder: has `<study>/metrics/*.parquet` (results of a tier) or `<study>/*.parquet`
             (docs/results).
     """
     found = []
-    for study in STUDIES:
+    for study, facts in STUDIES.items():
         place = folder / study / "metrics"
         place = place if place.is_dir() else folder / study
-        found += [path for path in sorted(place.glob("*.parquet")) if path.stem in TABLES]
+        found += [path for path in sorted(place.glob("*.parquet")) if path.stem in facts.metrics]
     if not found:
         raise FileNotFoundError(
             f"{folder}: no tables of metrics, neither {folder}/<study>/metrics/*.parquet nor "
@@ -107,6 +105,7 @@ def _of_searches(table: pd.DataFrame, study: str) -> pd.DataFrame:
 
 def _of_sizes(table: pd.DataFrame, study: str) -> pd.DataFrame:
     rows = table.melt("dataset", ["rows", "inputs"], "metric", "value")
+    # No protocol changes them.
     rows = rows.assign(study=study, protocol=HEADLINE, method="data", tuned=False)
     return rows.reindex(columns=list(TIDY)).astype(TIDY)
 
@@ -117,7 +116,7 @@ def _of_curves(table: pd.DataFrame, study: str) -> pd.DataFrame:
     rows: list[dict[str, object]] = []
     if "distance" not in table:
         return tidy(rows)
-    for values, curve in table[table["model"] == "wta"].groupby(keys):
+    for values, curve in table[table["distance"].notna()].groupby(keys):
         where = dict(zip(keys, values, strict=True))
         where["method"] = where.pop("model")
         curve = curve.sort_values("epoch")

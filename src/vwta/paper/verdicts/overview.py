@@ -11,22 +11,11 @@ from typing import Any
 
 import pandas as pd
 
+from vwta.paper.studies import STUDIES
 from vwta.paper.tables import to_markdown
 from vwta.paper.verdicts.summary import counts
 from vwta.paper.verdicts.table import Verdicts
 
-# What is shown of each study, if it is there; all the rest is linked.
-TABLES = {
-    "synthetic": [],
-    "uci": ["uci_main_paper", "uci_main_improved"],
-    "audio": ["audio_main", "audio_quantisation"],
-}
-FIGURES = {
-    "synthetic": ["quantitative_paper", "quantitative_improved", "nll_against_h_paper_K16"],
-    "uci": ["uci_nll_paper", "uci_nll_improved"],
-    "audio": ["audio_nll_against_h", "audio_scenes", "audio_spread"],
-}
-TITLES = {"synthetic": "Synthetic problems", "uci": "UCI", "audio": "Sound sources on the sphere"}
 INTRODUCTION = """\
 # Published runs
 
@@ -43,7 +32,7 @@ def overview(verdicts: Verdicts, folder: Path) -> str:
         verdicts: all verdicts by the tables in the folder.
         folder: what is published, a folder for each study.
     """
-    studies = [name for name in TITLES if (folder / name / "provenance.json").exists()]
+    studies = [name for name in STUDIES if (folder / name / "provenance.json").exists()]
     headline = verdicts.table[verdicts.table["headline"]]
     numbers, claims = (headline[headline["kind"] == kind] for kind in ("number", "claim"))
     parts = [
@@ -93,12 +82,12 @@ def _run(folder: Path) -> dict[str, Any]:
 
 def _study(folder: Path, study: str) -> Iterator[str]:
     """Tables and figures of a study."""
-    yield f"## {TITLES[study]}"
-    for name in TABLES[study]:
+    yield f"## {STUDIES[study].heading}"
+    for name in STUDIES[study].tables:
         path = folder / study / "tables" / f"{name}.md"
         if path.exists():
             yield path.read_text(encoding="utf-8")
-    for name in FIGURES[study]:
+    for name in STUDIES[study].figures:
         path = folder / study / "figures" / f"{name}.png"
         if path.exists():
             yield f"![{name}]({path.relative_to(folder).as_posix()})"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.verdicts.evidence import COLUMNS as EVIDENCE
 
 PRINTED = "printed"  # the paper's own numbers, in place of a protocol
@@ -35,8 +36,8 @@ COLUMNS = {
 FILES = ("synthetic.csv", "uci.csv", "uci_sizes.csv", "audio.csv")
 SOURCES = ("printed", "read off")
 SEEDS = 3  # of the synthetic study
-SPLITS = {"protein": 5, "year": 1}  # of UCI's sets; others have 20
-ATOMS = {"v_wta": "wta", "k_wta": "wta"}  # the risk only knows where the atoms are
+SPLITS = {"protein": 5, "year": 1}  # of UCI's data sets; others have 20
+MAIN = ("deep_ensembles", "mdn", "k_wta", "v_wta")  # methods of the first table
 # A printed distortion is 100 times the risk in rad^2, divided once more by a batch of 32.
 DISTORTION, BATCH = "distortion_x100", 32
 
@@ -102,7 +103,7 @@ def _synthetic(folder: Path) -> pd.DataFrame:
 def _uci(folder: Path) -> pd.DataFrame:
     table = pd.read_csv(folder / "uci.csv")
     table = table.rename(columns={"mean": "printed", "std": "printed_spread"})
-    main = table["method"].isin(["deep_ensembles", "mdn", "k_wta", "v_wta"])
+    main = table["method"].isin(MAIN)
     place = (table["metric"] == "nll").map({True: "table 4", False: "table 5"})
     place = place.mask(main & (table["metric"] == "nll"), "tables 1 and 4")
     runs = table["dataset"].map(SPLITS).fillna(20)
@@ -118,6 +119,8 @@ def _sizes(folder: Path) -> pd.DataFrame:
 def _audio(folder: Path) -> pd.DataFrame:
     table = pd.read_csv(folder / "audio.csv").rename(columns={"value": "printed"})
     risk = table["metric"] == DISTORTION
+    networks = {name: recipe.network for name, recipe in ESTIMATORS.items()}
+    atoms = table["method"].replace(networks)  # the risk only knows where they are
     place = risk.map({True: "table 6", False: "table 2"})
     both = risk & (table["method"] != "m_vmf") & (table["K"] != 20)
     return table.assign(
@@ -126,7 +129,7 @@ def _audio(folder: Path) -> pd.DataFrame:
         source=table.get("source", SOURCES[0]),
         place=place.mask(both, "tables 2 and 6"),
         metric=table["metric"].where(~risk, "risk"),
-        measured_as=table["method"].where(~risk, table["method"].replace(ATOMS)),
+        measured_as=table["method"].where(~risk, atoms),
         scale=risk.map({True: 100 / BATCH, False: 1.0}),
         printed_runs=1,
     )

@@ -1,0 +1,37 @@
+"""What is trained on directions of sound: class, loss and criteria of every network.
+
+The same as :mod:`vwta.paper.networks` for points, and kept apart from it so that a change of one
+trains nothing of the other.
+"""
+
+from __future__ import annotations
+
+__all__ = ["NETWORKS", "build"]
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from vwta.nn import losses
+from vwta.nn.seldnet import DirectionHistogram, DirectionMixture, DirectionNetwork
+from vwta.paper.training import Training, named
+
+NETWORKS: dict[str, Training] = {
+    "wta": Training(
+        DirectionNetwork,
+        losses.sphere_wta,
+        criteria={"distance": losses.sphere_winner_distance},
+    ),
+    "hist": Training(DirectionHistogram, losses.sphere_scoring, fixed=True),
+    "m_vmf": Training(DirectionMixture, losses.sphere_mixture),
+}
+
+
+def build(kind: str, **arguments: Any) -> nn.Module:
+    """Network of a kind, with the arguments of its class: what a file of weights says of itself.
+
+    Its weights lie in memory such that convolutions are fast on a CPU.
+    """
+    network = named(kind, NETWORKS).network(**arguments)
+    return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]

@@ -1,0 +1,84 @@
+"""What is measured: how each method makes a conditional density of a trained network's atoms.
+
+Every estimator is atoms x kernel x cut. A method is an entry of :data:`ESTIMATORS`;
+:mod:`vwta.paper.densities` builds its density, and the stages that evaluate networks ask this table
+what to measure. How networks are trained is in :mod:`vwta.paper.networks`, how methods are shown in
+:mod:`vwta.paper.methods`: a job depends on the code it imports, so that another label draws figures
+anew, another estimator evaluates anew, and neither trains anything.
+
+The module imports nothing heavy: rules of the workflow read it too.
+"""
+
+from __future__ import annotations
+
+__all__ = ["ESTIMATORS", "KERNELS", "Recipe", "measured_in", "swept_in"]
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kernel = Literal["none", "uniform", "bandwidth", "own"]
+
+# From the roughest on: atoms alone; uniform; with a bandwidth h that is chosen after training; with
+# scales that the network gives for each atom. Distances are measured in this order.
+KERNELS: tuple[Kernel, ...] = ("none", "uniform", "bandwidth", "own")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a method makes a density of atoms.
+
+    Attributes:
+        network: whose atoms it takes.
+        kernel: the law around each atom, one of :data:`KERNELS`.
+        cut: whether each kernel is cut to its atom's Voronoi cell.
+        weighted: whether atoms have the network's masses, or all the same.
+        averaged: whether it averages the densities of all restarts, not of the first alone.
+        emd: whether its earth mover's distance to the true law is measured.
+        twin: method with the same cells and a bandwidth, for one whose kernel is uniform.
+        studies: where it is measured.
+    """
+
+    network: str
+    kernel: Kernel
+    cut: bool = False
+    weighted: bool = True
+    averaged: bool = False
+    emd: bool = False
+    twin: str | None = None
+    studies: tuple[str, ...] = ("synthetic", "audio")
+
+    @property
+    def swept(self) -> bool:
+        """Whether it has a bandwidth, to be set with `density(x).with_bandwidth(h)`."""
+        return self.kernel == "bandwidth"
+
+
+EVERYWHERE = ("synthetic", "uci", "audio")
+
+# In the order in which they are measured.
+ESTIMATORS: dict[str, Recipe] = {
+    "v_wta": Recipe("wta", "bandwidth", cut=True, emd=True, studies=EVERYWHERE),
+    "k_wta": Recipe("wta", "bandwidth", studies=EVERYWHERE),
+    "unweighted_k_wta": Recipe("wta", "bandwidth", weighted=False),
+    "unif_v_wta": Recipe("wta", "uniform", cut=True, emd=True, twin="v_wta"),
+    "dirac_wta": Recipe("wta", "none", emd=True, studies=("synthetic",)),
+    "v_wta_ensemble": Recipe("wta", "bandwidth", cut=True, averaged=True, studies=("uci",)),
+    "tk_hist": Recipe("hist", "bandwidth", cut=True, studies=EVERYWHERE),
+    "unif_hist": Recipe("hist", "uniform", cut=True, emd=True, twin="tk_hist"),
+    "mdn": Recipe("mdn", "own", emd=True, studies=("synthetic", "uci")),
+    "m_vmf": Recipe("m_vmf", "own", studies=("audio",)),
+}
+
+
+def measured_in(study: str, network: str | None = None) -> dict[str, Recipe]:
+    """Methods that are measured in a study, by name; those of a network, if one is named."""
+    return {
+        name: recipe
+        for name, recipe in ESTIMATORS.items()
+        if study in recipe.studies and network in (None, recipe.network)
+    }
+
+
+def swept_in(study: str) -> tuple[str, ...]:
+    """Methods of a study that have a bandwidth."""
+    return tuple(name for name, recipe in measured_in(study).items() if recipe.swept)

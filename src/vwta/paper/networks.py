@@ -1,0 +1,30 @@
+"""What is trained on points of the line and the plane: class, loss and criteria of every network.
+
+See :mod:`vwta.paper.estimators` for the densities that follow from networks, and
+:mod:`vwta.paper.methods` for how both are shown, and for how to add one.
+"""
+
+from __future__ import annotations
+
+__all__ = ["NETWORKS", "build"]
+
+from typing import Any
+
+from torch import nn
+
+from vwta.nn import losses
+from vwta.nn.networks import HistogramNetwork, MixtureNetwork, WTANetwork
+from vwta.paper.training import Training, named
+
+NETWORKS: dict[str, Training] = {
+    "wta": Training(
+        WTANetwork, losses.wta, criteria={"distance": losses.winner_distance}, ensembled=True
+    ),
+    "hist": Training(HistogramNetwork, losses.scoring, fixed=True),
+    "mdn": Training(MixtureNetwork, losses.mixture),
+}
+
+
+def build(kind: str, **arguments: Any) -> nn.Module:
+    """Network of a kind, with the arguments of its class: what a file of weights says of itself."""
+    return named(kind, NETWORKS).network(**arguments)

@@ -1,0 +1,66 @@
+"""The data sets of all studies: what readers call them, and how they are drawn.
+
+The laws of the synthetic problems and their constants are in :mod:`vwta.paper.data.synthetic`, the
+readers of the other data in :mod:`vwta.paper.data`; numbers of a protocol, such as the domain, are
+in the configuration. They are kept apart from this table since results depend on them: a title or
+a colour may change without any number being computed again.
+
+The module imports nothing heavy: rules of the workflow read it too.
+"""
+
+from __future__ import annotations
+
+__all__ = ["PROBLEMS", "Problem", "of_study", "title"]
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A data set.
+
+    Attributes:
+        title: what readers call it.
+        study: where it is used.
+        color: of what is drawn of it, where data sets are told apart by colours.
+        marker: likewise.
+    """
+
+    title: str
+    study: str
+    color: str = "#000000"
+    marker: str = "o"
+
+
+# In the order in which they are shown.
+PROBLEMS: dict[str, Problem] = {
+    "single_gaussian": Problem("Single Gaussian", "synthetic", color="#0072B2", marker="o"),
+    "rotating_moons": Problem("Rotating Moons", "synthetic", color="#D55E00", marker="s"),
+    "changing_damier": Problem("Changing Damier", "synthetic", color="#009E73", marker="^"),
+    "uniform_to_gaussians": Problem(
+        "Uniform to Gaussians", "synthetic", color="#CC79A7", marker="D"
+    ),
+    "boston": Problem("Boston", "uci"),
+    "concrete": Problem("Concrete", "uci"),
+    "energy": Problem("Energy", "uci"),
+    "kin8nm": Problem("Kin8nm", "uci"),
+    "naval": Problem("Naval", "uci"),
+    "power": Problem("Power", "uci"),
+    "protein": Problem("Protein", "uci"),
+    "wine": Problem("Wine", "uci"),
+    "yacht": Problem("Yacht", "uci"),
+    "year": Problem("Year", "uci"),
+    "ansyn": Problem("ANSYN", "audio"),
+    "resynthesis": Problem("re-synthesised scenes", "audio"),
+    "synthetic": Problem("synthesised scenes", "audio"),
+}
+
+
+def of_study(study: str) -> dict[str, Problem]:
+    """The data sets of a study, by name."""
+    return {name: problem for name, problem in PROBLEMS.items() if problem.study == study}
+
+
+def title(name: str) -> str:
+    """What readers call a data set; its name, for a table of one's own."""
+    return PROBLEMS[name].title if name in PROBLEMS else name

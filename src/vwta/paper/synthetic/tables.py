@@ -1,0 +1,70 @@
+"""Tables of the synthetic study: protocols side by side, and unused hypotheses."""
+
+from __future__ import annotations
+
+__all__ = ["idle_atoms", "protocols_side_by_side"]
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from vwta.paper.metrics import COLUMNS
+
+KEYS = ["dataset", "metric", "method", "K", "h"]
+
+
+def protocols_side_by_side(
+    metrics: pd.DataFrame, protocols: Sequence[str], against: Sequence[str]
+) -> pd.DataFrame:
+    """What protocols give for the same quantity, one column each.
+
+    Arguments:
+        metrics: tidy table.
+        protocols: the columns, in this order.
+        against: protocols of which at least one must have a quantity for it to be listed.
+
+    Returns:
+        One row for each `dataset`, `metric`, `method`, `K` and `h`, and a column for each protocol
+        with the mean over the seeds that all protocols of the row share, `seeds` in number; missing
+        where a protocol has none at all. A quantity without a common seed is left out. Rows at a
+        tuned bandwidth have no `h` and `tuned` in their metric's name.
+    """
+    rows = metrics[metrics["protocol"].isin(protocols)].copy()
+    tuned = rows["tuned"]
+    rows.loc[tuned, "metric"] += " tuned"
+    rows.loc[tuned, "h"] = float("nan")
+    rows["seed"] = rows["seed"].fillna(-1)  # of laws that have none
+    means = rows.groupby([*KEYS, "seed", "protocol"], dropna=False)["value"].mean()
+    values = means.unstack("protocol").reindex(columns=list(protocols))
+    there = values.notna()
+    somewhere = there.groupby(KEYS, dropna=False).transform("any")
+    common = values[(there | ~somewhere).all(axis=1)].groupby(KEYS, dropna=False)
+    table = common.mean()
+    table.insert(0, "seeds", common.size())
+    listed = table[table[list(against)].notna().any(axis=1)].reset_index()
+    listed.columns.name = None
+    return listed.astype({"K": COLUMNS["K"]})
+
+
+def idle_atoms(properties: pd.DataFrame, protocols: Sequence[str]) -> pd.DataFrame:
+    """How many atoms win nothing, a column for each K.
+
+    Arguments:
+        properties: tidy table of :func:`vwta.paper.theory.evaluate.evaluate_properties`.
+        protocols: whose networks to count, in this order.
+
+    Returns:
+        One row for each `protocol`, `dataset`, `model` and `count`: `dead` atoms win no point of an
+        input, on average over the inputs, and those that `never_wins` counts none of any input. All
+        are means over the seeds.
+    """
+    rows = properties.rename(columns={"method": "model", "metric": "count"})
+    rows = rows[rows["count"].isin(["dead", "never_wins"]) & rows["seed"].notna()]
+    rows = rows[rows["protocol"].isin(protocols)]
+    keys = ["protocol", "dataset", "model", "count"]
+    means = rows.groupby([*keys, "K"])["value"].mean().unstack("K")
+    means.columns = pd.Index([f"K = {K}" for K in means.columns])
+    order = {name: place for place, name in enumerate(protocols)}
+    return means.reset_index().sort_values(
+        keys, key=lambda column: column.map(order) if column.name == "protocol" else column
+    )

@@ -1,0 +1,171 @@
+"""What the trainings of all studies share: how networks are described, and how a job runs.
+
+The tables of networks are :data:`vwta.paper.networks.NETWORKS` for points of the line and the plane
+and :data:`vwta.paper.audio.networks.NETWORKS` for directions of sound. Neither sizes of a network
+nor parameters of its loss are listed there: a study offers all it has, and the class and the loss
+take what they name among their arguments, see :func:`taken`.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Job", "Loss", "Recipe", "Run", "Training", "named", "taken", "train_seeds"]
+
+import inspect
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from vwta.io.provenance import provenance
+from vwta.io.storage import in_chunks, key
+from vwta.nn.networks import initialise
+from vwta.training.loop import Data, Objective, Schedule, Scheduled, fit, pick_device, write_fit
+
+logger = logging.getLogger(__name__)
+Loss = Callable[..., Tensor]
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a network is built and trained.
+
+    Attributes:
+        network: its class.
+        loss: what training minimises, from atoms and targets. Its lowest value on validation rows
+            is the criterion `loss` of early stopping.
+        criteria: other criteria of early stopping, whose weights are stored as well.
+        fixed: whether atoms are the same for every input.
+        ensembled: whether several are trained on each split of the UCI study.
+    """
+
+    network: type[nn.Module]
+    loss: Loss
+    criteria: Mapping[str, Loss] = field(default_factory=dict)
+    fixed: bool = False
+    ensembled: bool = False
+
+    def criterion(self, wanted: str) -> str:
+        """The criterion of the weights to take: the loss, for networks without any other."""
+        return wanted if self.criteria else "loss"
+
+
+class Recipe(NamedTuple):
+    """How to build a network, its loss, and the criteria of early stopping."""
+
+    specification: dict[str, Any]
+    loss: Objective | Scheduled
+    criteria: dict[str, Objective]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A training job.
+
+    Attributes:
+        dataset: name of the data set.
+        model: name of the network.
+        K: number of atoms.
+        outputs: file of each seed, or of each split, numbered from 0.
+        unfinished: folder for unfinished work.
+        device: `auto`, `cpu` or `cuda`.
+        code: digest of the code.
+    """
+
+    dataset: str
+    model: str
+    K: int
+    outputs: Mapping[int, Path]
+    unfinished: Path
+    device: str
+    code: str
+
+    def begin(self, data: str, settings: dict[str, Any]) -> Run:
+        """The job's run on data of this hash, with the settings of a protocol."""
+        names = {"dataset": self.dataset, "model": self.model, "K": self.K}
+        facts = {**names, "code": self.code, "data": data}
+        device = pick_device(self.device)
+        # The device is part of the name: it changes the bits.
+        name = key(**facts, settings=settings, device=device.type)
+        return Run(facts, settings, device, self.unfinished / name)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A job that has begun.
+
+    Attributes:
+        facts: what is trained on what.
+        settings: those of the protocol.
+        device: where.
+        folder: for the unfinished work of just these settings and code.
+    """
+
+    facts: dict[str, Any]
+    settings: dict[str, Any]
+    device: torch.device
+    folder: Path
+
+    def record(self, **more: Any) -> dict[str, Any]:
+        """The record of a network: the run's facts, and more."""
+        device = self.device.type
+        return provenance(**self.facts, **more, device=device, settings=self.settings)
+
+
+def named(model: str, table: Mapping[str, Training]) -> Training:
+    """Entry of a table of networks; an error tells which ones there are."""
+    if model not in table:
+        raise ValueError(f"unknown network {model!r}: expected one of {', '.join(table)}")
+    return table[model]
+
+
+def taken(function: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the arguments on offer, those that a function or a class names, in the offer's order.
+
+    Example:
+        >>> taken(lambda out, y, beta: ..., {"beta": 1.0, "score_reduction": "sum"})
+        {'beta': 1.0}
+    """
+    names = inspect.signature(function).parameters
+    return {name: value for name, value in offered.items() if name in names}
+
+
+def train_seeds(
+    job: Job,
+    run: Run,
+    recipe: Recipe,
+    build: Callable[..., nn.Module],
+    rows: Callable[[int], Data],
+    schedule: Schedule,
+    start: Callable[[nn.Module, int], None] = lambda network, seed: None,
+) -> None:
+    """Trains one network for each seed, one after the other.
+
+    Outputs hold the weights selected by each criterion, `loss.*` and so on, and the `curve` of each
+    epoch's losses.
+
+    Arguments:
+        job: what to train.
+        run: its run.
+        recipe: network, loss and criteria.
+        build: makes a network of a specification.
+        rows: the data of a seed.
+        schedule: epochs, batch size, learning rate.
+        start: sets the weights of a new network for a seed; by default they stay.
+    """
+
+    def make(seed: int, path: Path) -> None:
+        names = job.model, job.dataset, job.K, seed, run.device
+        logger.info("%s on %s, K=%d, seed %d, on %s", *names)
+        network = initialise(recipe.specification, seed, build)
+        start(network, seed)
+        checkpoint = path.with_suffix(".checkpoint")
+        loss, criteria = recipe.loss, recipe.criteria
+        done = fit(network, loss, criteria, rows(seed), schedule, seed, run.device, checkpoint)
+        record = run.record(seed=seed, seconds=done.seconds)
+        write_fit(path, done, {"network": recipe.specification, "provenance": record})
+
+    in_chunks(job.outputs, make, run.folder)
