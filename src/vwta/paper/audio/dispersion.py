@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from vwta.distributions.mixtures import DiracMixture
 from vwta.nn.sphere_models import DirectionMixtureDensity, select
-from vwta.paper.audio.estimators import Atoms
+from vwta.paper.audio.networks import Atoms
 from vwta.paper.audio.targets import Targets
 from vwta.paper.data.ansyn import CLASSES
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["Atoms", "estimators"]
+__all__ = ["estimators"]
 
 from torch import nn
 
 from vwta.geometry.kernels import VonMisesFisher
 from vwta.geometry.spaces import Sphere
-from vwta.nn.networks import Hypotheses
-from vwta.nn.seldnet import DirectionComponents
 from vwta.nn.sphere_models import DirectionMixtureDensity
 from vwta.paper.densities import Domain, densities
-
-Atoms = Hypotheses | DirectionComponents
 
 
 def estimators(model: str) -> dict[str, nn.Module]:

@@ -20,9 +20,10 @@ from vwta.io.storage import write_table
 from vwta.nn.sphere_losses import angle
 from vwta.nn.sphere_models import select
 from vwta.paper.audio import dispersion as spread
-from vwta.paper.audio.estimators import Atoms, estimators
+from vwta.paper.audio.estimators import estimators
 from vwta.paper.audio.frames import read_fold
 from vwta.paper.audio.monte_carlo import volume_rows
+from vwta.paper.audio.networks import Atoms
 from vwta.paper.audio.predict import Predictions, read_predictions
 from vwta.paper.audio.targets import Targets
 from vwta.paper.data.perturbation import Perturbation

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from vwta.geometry.kernels import Kernel, Uniform, VonMisesFisher
 from vwta.nn.sphere_models import select
-from vwta.paper.audio.estimators import Atoms
+from vwta.paper.audio.networks import Atoms
 from vwta.paper.audio.targets import Targets
 from vwta.seeds import generator
 

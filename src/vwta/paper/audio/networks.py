@@ -6,21 +6,29 @@ trains nothing of the other.
 
 from __future__ import annotations
 
-__all__ = ["NETWORKS", "build"]
+__all__ = ["NETWORKS", "Atoms", "build"]
 
 from typing import Any
 
 import torch
 from torch import nn
 
-from vwta.nn import sphere_losses as losses
-from vwta.nn.seldnet import DirectionHistogram, DirectionMixture, DirectionNetwork
-from vwta.paper.training import Training, named
+from vwta.nn.networks import Hypotheses
+from vwta.nn.seldnet import (
+    DirectionComponents,
+    DirectionHistogram,
+    DirectionMixture,
+    DirectionNetwork,
+)
+from vwta.paper.registry import Training, named
 
+Atoms = Hypotheses | DirectionComponents
+
+# Losses are those of :mod:`vwta.nn.sphere_losses`.
 NETWORKS: dict[str, Training] = {
-    "wta": Training(DirectionNetwork, losses.wta, criteria={"distance": losses.winner_distance}),
-    "hist": Training(DirectionHistogram, losses.scoring, fixed=True),
-    "m_vmf": Training(DirectionMixture, losses.mixture),
+    "wta": Training(DirectionNetwork, "wta", criteria={"distance": "winner_distance"}),
+    "hist": Training(DirectionHistogram, "scoring", fixed=True),
+    "m_vmf": Training(DirectionMixture, "mixture"),
 }
 
 

@@ -17,10 +17,9 @@ from vwta.io.provenance import provenance
 from vwta.io.storage import below, read_tensors, write_tensors
 from vwta.nn.networks import Hypotheses
 from vwta.nn.seldnet import DirectionComponents
-from vwta.paper.audio.estimators import Atoms
 from vwta.paper.audio.frames import Fold, read_fold
-from vwta.paper.audio.networks import NETWORKS, build
-from vwta.paper.training import named
+from vwta.paper.audio.networks import NETWORKS, Atoms, build
+from vwta.paper.registry import named
 from vwta.training.loop import pick_device
 
 logger = logging.getLogger(__name__)
