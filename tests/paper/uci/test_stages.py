@@ -17,8 +17,9 @@ from vwta.distributions.mixtures import KernelMixture
 from vwta.geometry.kernels import Gaussian
 from vwta.io.storage import below, read_metadata, read_table, read_tensors, write_tensors
 from vwta.nn import losses
-from vwta.nn.networks import Components, build, initialise
+from vwta.nn.networks import Components, initialise
 from vwta.paper.data.regression import splits
+from vwta.paper.networks import build
 from vwta.paper.training import Job
 from vwta.paper.uci.evaluate import SEARCH_COLUMNS, evaluate
 from vwta.paper.uci.evaluate import Settings as Measure
