@@ -14,7 +14,9 @@ from torch import Tensor, nn
 
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_table, write_table
-from vwta.nn.networks import MLP, Hypotheses
+from vwta.nn import losses
+from vwta.nn.heads import Hypotheses
+from vwta.nn.networks import MLP
 from vwta.paper import collection, estimators, methods, networks, problems, studies
 from vwta.paper.audio import networks as sphere
 from vwta.paper.data.synthetic import SingleGaussian
@@ -25,13 +27,14 @@ from vwta.paper.figures.qualitative import qualitative
 from vwta.paper.figures.training_curves import training_curves
 from vwta.paper.methods import METHODS, Method, Network, in_panel, networks_in
 from vwta.paper.metrics import tidy
+from vwta.paper.registry import Training
 from vwta.paper.synthetic import evaluate as measuring
 from vwta.paper.synthetic import transport
 from vwta.paper.synthetic.generate import generate
 from vwta.paper.synthetic.predict import predict
 from vwta.paper.synthetic.tables import protocols_side_by_side
 from vwta.paper.synthetic.train import Settings, train
-from vwta.paper.training import Job, Training
+from vwta.paper.training import Job
 from vwta.paper.uci.tables import write_tables
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +75,8 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> str:
     recipe = Recipe("toy", "bandwidth", cut=True, emd=True, studies=("synthetic", "uci"))
     panels = {"nll": 9, "emd": 9, "risk": 9, "nll against h": 9, "uci": 9}
     network = Network("Toy", outputs=1, studies=("synthetic", "uci"), drawn="cells")
-    monkeypatch.setitem(networks.NETWORKS, "toy", Training(ToyNetwork, toy_loss))
+    monkeypatch.setattr(losses, "toy_loss", toy_loss, raising=False)
+    monkeypatch.setitem(networks.NETWORKS, "toy", Training(ToyNetwork, "toy_loss"))
     monkeypatch.setitem(ESTIMATORS, "toy", recipe)
     monkeypatch.setitem(METHODS, "toy", Method("Toy method", "#AA0000", "*", panels=panels))
     monkeypatch.setitem(methods.NETWORKS, "toy", network)

@@ -12,16 +12,14 @@ from typing import Any
 
 from torch import nn
 
-from vwta.nn import losses
 from vwta.nn.networks import HistogramNetwork, MixtureNetwork, WTANetwork
-from vwta.paper.training import Training, named
+from vwta.paper.registry import Training, named
 
+# Losses are those of :mod:`vwta.nn.losses`.
 NETWORKS: dict[str, Training] = {
-    "wta": Training(
-        WTANetwork, losses.wta, criteria={"distance": losses.winner_distance}, ensembled=True
-    ),
-    "hist": Training(HistogramNetwork, losses.scoring, fixed=True),
-    "mdn": Training(MixtureNetwork, losses.mixture),
+    "wta": Training(WTANetwork, "wta", criteria={"distance": "winner_distance"}, ensembled=True),
+    "hist": Training(HistogramNetwork, "scoring", fixed=True),
+    "mdn": Training(MixtureNetwork, "mixture"),
 }
 
 

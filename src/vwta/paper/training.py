@@ -1,24 +1,18 @@
-"""What the trainings of all studies share: how networks are described, and how a job runs.
-
-The tables of networks are :data:`vwta.paper.networks.NETWORKS` for points of the line and the plane
-and :data:`vwta.paper.audio.networks.NETWORKS` for directions of sound. Neither sizes of a network
-nor parameters of its loss are listed there: a study offers all it has, and the class and the loss
-take what they name among their arguments, see :func:`taken`.
-"""
+"""What the trainings of all studies share: a job, and networks trained seed by seed."""
 
 from __future__ import annotations
 
-__all__ = ["Job", "Loss", "Recipe", "Run", "Training", "named", "taken", "train_seeds"]
+__all__ = ["Job", "Recipe", "Run", "taken", "train_seeds"]
 
 import inspect
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from vwta.io.provenance import provenance
 from vwta.io.storage import in_chunks, key
@@ -26,31 +20,6 @@ from vwta.nn.networks import initialise
 from vwta.training.loop import Data, Objective, Schedule, Scheduled, fit, pick_device, write_fit
 
 logger = logging.getLogger(__name__)
-Loss = Callable[..., Tensor]
-
-
-@dataclass(frozen=True)
-class Training:
-    """How a network is built and trained.
-
-    Attributes:
-        network: its class.
-        loss: what training minimises, from atoms and targets. Its lowest value on validation rows
-            is the criterion `loss` of early stopping.
-        criteria: other criteria of early stopping, whose weights are stored as well.
-        fixed: whether atoms are the same for every input.
-        ensembled: whether several are trained on each split of the UCI study.
-    """
-
-    network: type[nn.Module]
-    loss: Loss
-    criteria: Mapping[str, Loss] = field(default_factory=dict)
-    fixed: bool = False
-    ensembled: bool = False
-
-    def criterion(self, wanted: str) -> str:
-        """The criterion of the weights to take: the loss, for networks without any other."""
-        return wanted if self.criteria else "loss"
 
 
 class Recipe(NamedTuple):
@@ -113,13 +82,6 @@ class Run:
         """The record of a network: the run's facts, and more."""
         device = self.device.type
         return provenance(**self.facts, **more, device=device, settings=self.settings)
-
-
-def named(model: str, table: Mapping[str, Training]) -> Training:
-    """Entry of a table of networks; an error tells which ones there are."""
-    if model not in table:
-        raise ValueError(f"unknown network {model!r}: expected one of {', '.join(table)}")
-    return table[model]
 
 
 def taken(function: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:

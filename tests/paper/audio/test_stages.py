@@ -18,7 +18,6 @@ from vwta.io.storage import read_metadata, read_tensors
 from vwta.nn import losses
 from vwta.nn.heads import Hypotheses
 from vwta.nn.networks import initialise
-from vwta.nn.seldnet import build
 from vwta.paper.audio import dispersion as spread
 from vwta.paper.audio import evaluate as measuring
 from vwta.paper.audio.estimators import estimators
@@ -27,6 +26,7 @@ from vwta.paper.audio.features import Settings as FeatureSettings
 from vwta.paper.audio.features import make_features
 from vwta.paper.audio.frames import AudioData, MappedRows, active, read_fold
 from vwta.paper.audio.monte_carlo import volume_rows
+from vwta.paper.audio.networks import build
 from vwta.paper.audio.predict import predict, read_predictions
 from vwta.paper.audio.show import pick, show_scenes
 from vwta.paper.audio.targets import Targets

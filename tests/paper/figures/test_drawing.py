@@ -13,13 +13,12 @@ from matplotlib.figure import Figure
 
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_tensors, write_table, write_tensors
-from vwta.nn.networks import build
 from vwta.paper.figures.nll_against_h import nll_against_h
 from vwta.paper.figures.qualitative import DRAWN, SCORES, dirac_limits, qualitative
 from vwta.paper.figures.training_curves import training_curves
 from vwta.paper.methods import networks_in
 from vwta.paper.metrics import tidy
-from vwta.paper.networks import NETWORKS
+from vwta.paper.networks import NETWORKS, build
 from vwta.paper.synthetic.predict import predict
 
 SQUARE = Box([-1.0, -1.0], [1.0, 1.0])

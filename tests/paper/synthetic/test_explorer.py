@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from vwta.io.storage import read_tensors, write_tensors
-from vwta.nn.networks import build
+from vwta.paper.networks import build
 from vwta.paper.synthetic.explorer import export
 from vwta.paper.synthetic.trained import load_network
 

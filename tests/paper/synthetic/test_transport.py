@@ -15,10 +15,9 @@ from vwta.distributions.mixtures import VoronoiMixture
 from vwta.geometry.kernels import Gaussian
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_table, read_tensors, write_tensors
-from vwta.nn.networks import build
 from vwta.paper.data.synthetic import problem
 from vwta.paper.estimators import measured_in
-from vwta.paper.networks import NETWORKS
+from vwta.paper.networks import NETWORKS, build
 from vwta.paper.synthetic.generate import generate
 from vwta.paper.synthetic.transport import (
     Reference,

@@ -14,9 +14,10 @@ from vwta.geometry.outlines import Outlines
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_metadata, read_table, write_table, write_tensors
 from vwta.nn.heads import Hypotheses
-from vwta.nn.networks import NETWORKS, bin_centres, build
+from vwta.nn.networks import bin_centres
 from vwta.paper.data.synthetic import ChangingDamier, SingleGaussian
 from vwta.paper.metrics import COLUMNS, tidy
+from vwta.paper.networks import NETWORKS, build
 from vwta.paper.synthetic.trained import load_network
 from vwta.paper.theory.evaluate import Settings, evaluate_properties
 from vwta.paper.theory.identities import direction_rows, identity_rows

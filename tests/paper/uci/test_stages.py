@@ -18,8 +18,9 @@ from vwta.geometry.kernels import Gaussian
 from vwta.io.storage import below, read_metadata, read_table, read_tensors, write_tensors
 from vwta.nn import losses
 from vwta.nn.heads import Components
-from vwta.nn.networks import build, initialise
+from vwta.nn.networks import initialise
 from vwta.paper.data.regression import splits
+from vwta.paper.networks import build
 from vwta.paper.training import Job
 from vwta.paper.uci.evaluate import SEARCH_COLUMNS, evaluate
 from vwta.paper.uci.evaluate import Settings as Measure

@@ -13,18 +13,16 @@ from typing import Any
 import torch
 from torch import nn
 
-from vwta.nn import losses
 from vwta.nn.seldnet import DirectionHistogram, DirectionMixture, DirectionNetwork
-from vwta.paper.training import Training, named
+from vwta.paper.registry import Training, named
 
+# Losses are those of :mod:`vwta.nn.losses`.
 NETWORKS: dict[str, Training] = {
     "wta": Training(
-        DirectionNetwork,
-        losses.sphere_wta,
-        criteria={"distance": losses.sphere_winner_distance},
+        DirectionNetwork, "sphere_wta", criteria={"distance": "sphere_winner_distance"}
     ),
-    "hist": Training(DirectionHistogram, losses.sphere_scoring, fixed=True),
-    "m_vmf": Training(DirectionMixture, losses.sphere_mixture),
+    "hist": Training(DirectionHistogram, "sphere_scoring", fixed=True),
+    "m_vmf": Training(DirectionMixture, "sphere_mixture"),
 }
 
 

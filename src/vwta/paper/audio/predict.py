@@ -18,7 +18,7 @@ from vwta.io.storage import below, read_tensors, write_tensors
 from vwta.nn.heads import Atoms, Components, Hypotheses
 from vwta.paper.audio.frames import Fold, read_fold
 from vwta.paper.audio.networks import NETWORKS, build
-from vwta.paper.training import named
+from vwta.paper.registry import named
 from vwta.training.loop import pick_device
 
 logger = logging.getLogger(__name__)

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from vwta.io.storage import key, sha256
+from vwta.nn import losses
 from vwta.nn.seldnet import bin_directions
 from vwta.paper.audio.frames import AudioData, active, labels_of, read_fold
 from vwta.paper.audio.networks import NETWORKS, build
 from vwta.paper.data.perturbation import Perturbation
 from vwta.paper.data.spectrograms import FEATURES, FRAMES
-from vwta.paper.training import Job, Loss, Recipe, named, taken, train_seeds
+from vwta.paper.registry import Loss, named
+from vwta.paper.training import Job, Recipe, taken, train_seeds
 from vwta.training.loop import Objective, Schedule
 
 
@@ -88,9 +90,10 @@ def _recipe(model: str, K: int, bands: int, settings: Settings) -> Recipe:
         heads["centres"] = bin_directions(*(settings.grid or [])).tolist()
     specification = {"kind": model, **trunk, **taken(training.network, heads)}
     offered = {"beta": settings.beta, "score_reduction": settings.score_reduction}
-    loss = _active(partial(training.loss, **taken(training.loss, offered)))
-    others = {name: _active(criterion) for name, criterion in training.criteria.items()}
-    return Recipe(specification, loss, {"loss": loss, **others})
+    plain, others = training.functions(losses)
+    loss = _active(partial(plain, **taken(plain, offered)))
+    criteria = {name: _active(criterion) for name, criterion in others.items()}
+    return Recipe(specification, loss, {"loss": loss, **criteria})
 
 
 def _active(loss: Loss) -> Objective:

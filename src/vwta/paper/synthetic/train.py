@@ -19,7 +19,8 @@ from vwta.nn.networks import WTANetwork
 from vwta.nn.starts import k_means_plus_plus, start_at
 from vwta.paper.data.synthetic import Problem, inputs, problem
 from vwta.paper.networks import NETWORKS, build
-from vwta.paper.training import Job, Recipe, named, taken, train_seeds
+from vwta.paper.registry import named
+from vwta.paper.training import Job, Recipe, taken, train_seeds
 from vwta.seeds import generator
 from vwta.training.loop import Data, FixedData, Objective, Schedule, Scheduled
 
@@ -130,12 +131,12 @@ def _recipe(model: str, K: int, settings: Settings) -> Recipe:
     sizes = {"inputs": 1, "widths": settings.widths, "outputs": 2, "bounded": True}
     sizes |= {"hypotheses": K, "components": K, **_bins(training.fixed, settings, K)}
     offered = {"beta": settings.beta, "score_reduction": settings.score_reduction}
-    plain = partial(training.loss, **taken(training.loss, offered))
-    shares = bool(taken(training.loss, {"sharing": None}))
+    loss, criteria = training.functions(losses)
+    plain = partial(loss, **taken(loss, offered))
     return Recipe(
         {"kind": model, **taken(training.network, sizes)},
-        _shared(plain, settings.sharing) if shares else plain,
-        {"loss": plain, **training.criteria},
+        _shared(plain, settings.sharing) if taken(loss, {"sharing": None}) else plain,
+        {"loss": plain, **criteria},
     )
 
 

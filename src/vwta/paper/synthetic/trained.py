@@ -13,7 +13,7 @@ from vwta.io.errors import restored_from
 from vwta.io.storage import below, read_tensors
 from vwta.nn.networks import restore
 from vwta.paper.networks import NETWORKS, build
-from vwta.paper.training import named
+from vwta.paper.registry import named
 
 
 def load_network(path: Path, kept_by: str) -> tuple[nn.Module, dict[str, Any]]:

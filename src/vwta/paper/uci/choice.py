@@ -5,19 +5,24 @@ from __future__ import annotations
 __all__ = ["choose"]
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from vwta.distributions.average import Average
 from vwta.distributions.bandwidth import tune
+from vwta.geometry.kernels import Gaussian
+from vwta.geometry.spaces import Box
+from vwta.nn.models import Estimator
 from vwta.nn.networks import restore
 from vwta.paper.networks import build
-from vwta.paper.uci.laws import law_of
 
 logger = logging.getLogger(__name__)
 
+LINE = Box(-math.inf, math.inf)
 LOW, HIGH, TOLERANCE = 1e-3, 3.0, 1e-2  # of the search for h, in standardised units
 
 
@@ -38,7 +43,9 @@ def choose(
     """
     values = []
     for restarts in candidates:
-        law = law_of("v_wta", [restore(specification, weights, build) for weights in restarts], x)
+        networks = [restore(specification, weights, build) for weights in restarts]
+        laws = [Estimator(network, Gaussian(1.0), LINE)(x) for network in networks]
+        law = laws[0] if len(laws) == 1 else Average(laws)
         values.append(tune(law, y, LOW, HIGH, TOLERANCE).value)
     logger.info("validation NLL of the candidates: %s", ", ".join(f"{v:.4f}" for v in values))
     return min(range(len(values)), key=values.__getitem__)

@@ -25,7 +25,8 @@ from vwta.paper.data.uci import official_splits
 from vwta.paper.estimators import ESTIMATORS, measured_in
 from vwta.paper.metrics import nll, rmse, tidy
 from vwta.paper.networks import build
-from vwta.paper.uci.laws import LINE, Law, law_of, mean_of_atoms
+from vwta.paper.uci.choice import LINE
+from vwta.paper.uci.laws import Law, law_of, mean_of_atoms
 from vwta.paper.uci.search import Found, Search, find
 from vwta.paper.uci.splits import divide
 from vwta.training.stacking import Rows

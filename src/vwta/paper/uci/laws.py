@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-__all__ = ["LINE", "Law", "law_of", "mean_of_atoms"]
+__all__ = ["Law", "law_of", "mean_of_atoms"]
 
-import math
 from collections.abc import Sequence
 
 import torch
@@ -15,9 +14,9 @@ from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
 from vwta.geometry.kernels import Gaussian
 from vwta.geometry.spaces import Box
 from vwta.paper.densities import Domain, density
+from vwta.paper.uci.choice import LINE
 
 Law = KernelMixture | VoronoiMixture | Average
-LINE = Box(-math.inf, math.inf)
 
 
 def law_of(method: str, networks: Sequence[nn.Module], x: Tensor, space: Box = LINE) -> Law:

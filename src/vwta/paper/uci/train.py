@@ -16,10 +16,12 @@ import torch
 from torch import Tensor
 
 from vwta.io.storage import in_chunks, read_tensors, sha256, write_tensors
+from vwta.nn import losses
 from vwta.nn.networks import initialise
 from vwta.paper.data.uci import official_splits
 from vwta.paper.networks import NETWORKS, build
-from vwta.paper.training import Job, Training, named, taken
+from vwta.paper.registry import Loss, named
+from vwta.paper.training import Job, taken
 from vwta.paper.uci.choice import choose
 from vwta.paper.uci.splits import Division, divide
 from vwta.seeds import stream
@@ -109,14 +111,15 @@ class _Trainings:
     ) -> None:
         self.parts, self.settings = parts, settings
         self.device, self.folder = device, folder
-        self.training = named(job.model, NETWORKS)
+        training = named(job.model, NETWORKS)
+        self.loss, _ = training.functions(losses)
         self.kept = settings.kept.get(job.model, "lowest loss")
         self.splits = range(len(parts.scale))
-        tried = len(settings.betas) if taken(self.training.loss, {"beta": None}) else 1
+        tried = len(settings.betas) if taken(self.loss, {"beta": None}) else 1
         self.betas = settings.betas[:tried]
-        self.restarts = range(settings.restarts if self.training.ensembled else 1)
+        self.restarts = range(settings.restarts if training.ensembled else 1)
         sizes = _sizes(parts.inputs.shape[1], job.K, settings)
-        self.specification = {"kind": job.model, **taken(self.training.network, sizes)}
+        self.specification = {"kind": job.model, **taken(training.network, sizes)}
         self.plan = _plan(settings, rows=parts.train_rows.shape[1])
         self.held_out = _on(parts.validation, device)
         self.candidates: list[list[StackedFit]] = []
@@ -163,8 +166,8 @@ class _Trainings:
     ) -> StackedFit:
         logger.info("%s, restart %d of %d", name, restart + 1, len(self.restarts))
         seeds = [stream(self.settings.seed, "network", split, restart) for split in self.splits]
-        loss = _loss(self.training, self.settings, betas.to(self.device))
-        criterion = _loss(self.training, self.settings, betas[0, 0])
+        loss = _set(self.loss, self.settings, betas.to(self.device))
+        criterion = _set(self.loss, self.settings, betas[0, 0])
         return fit_stacked(
             [initialise(self.specification, seed, build) for seed in seeds],
             loss,
@@ -210,11 +213,11 @@ def _sizes(inputs: int, K: int, settings: Settings) -> dict[str, Any]:
     return {**trunk, "outputs": 1, "bounded": False, "hypotheses": K, "components": K, **bins}
 
 
-def _loss(training: Training, settings: Settings, beta: Tensor) -> Objective:
-    """Loss of a network, for WTA with a weight of the scores that broadcasts against rows."""
+def _set(loss: Loss, settings: Settings, beta: Tensor) -> Objective:
+    """A loss with its parameters; the weight of the scores broadcasts against rows."""
     dimension = PUBLISHED_DIMENSION if settings.mixture_loss == "published" else None
     offered = {"beta": beta, "score_reduction": settings.score_reduction, "dimension": dimension}
-    return partial(training.loss, **taken(training.loss, offered))
+    return partial(loss, **taken(loss, offered))
 
 
 def _on(rows: Rows, device: torch.device) -> Rows:
