@@ -47,6 +47,28 @@ def test_gradients_pass_a_projection() -> None:
     assert torch.autograd.grad(projected.sum(), y)[0].tolist() == [1.0, 1.0, 1.0]
 
 
+def test_targets_on_the_sphere_are_normalised_and_never_outside() -> None:
+    y = torch.tensor([[0.0, 0.0, 1.00001], [0.6, 0.8, 0.0], [math.nan, 0.0, 0.0]]).double()
+    assert torch.equal(Sphere().normalise(y[:2], "y", True), Sphere().project(y[:2]))
+    assert not Sphere().outside(y).any()
+    with pytest.raises(ValueError, match=r"y .* is no unit vector"):
+        Sphere().normalise(2 * y, "y", True)
+
+
+def test_targets_in_a_box_stay_as_they_are_and_nan_is_not_outside() -> None:
+    y = torch.tensor([[0.5], [1.5], [math.nan]])
+    assert Box(-1.0, 1.0).normalise(y, "y", True) is y
+    assert Box(-1.0, 1.0).outside(y).tolist() == [False, True, False]
+
+
+def test_unit_vectors_are_snapped_to_a_grid_as_fine_as_their_rounding() -> None:
+    z = Sphere().project(torch.tensor([[1.0, 2.0, 3.0], [2.0, 1.0, 0.0]]).double())
+    snapped = Sphere().snap(z)
+    assert torch.equal((snapped * 2.0**51).round(), snapped * 2.0**51)
+    assert (snapped - z).abs().max() <= 2.0**-52
+    assert Box(-4.0, 4.0).snap(z) is z
+
+
 def test_errors_name_the_point_and_the_space() -> None:
     with pytest.raises(ValueError, match=r"points \[2.0, 0.0\] lies outside Box"):
         Box(-1.0, 1.0).check(torch.tensor([[0.0, 0.0], [2.0, 0.0]]), "points")

@@ -20,7 +20,7 @@ from vwta.geometry.surfaces import FAR, PARALLEL, Edges, Lines
 
 
 class Plane:
-    """The plane; positions on lines are relative to the atom."""
+    """The plane as a :class:`Surface`; positions are relative to the atom."""
 
     diameter = math.inf
 

@@ -13,7 +13,7 @@ positive: nothing cancels, whatever the size of the cell.
 
 from __future__ import annotations
 
-__all__ = ["cell_mass", "sample_sectors", "sector_masses"]
+__all__ = ["cell_mass", "direction", "sample_sectors", "sector_masses"]
 
 from typing import Any
 

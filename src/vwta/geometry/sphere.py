@@ -24,7 +24,7 @@ RING = 30.0  # exp(-RING) is 1e-13: what moments have left beyond the outermost 
 
 
 class UnitSphere:
-    """The unit sphere; positions are unit vectors."""
+    """The unit sphere as a :class:`Surface`; positions are unit vectors."""
 
     diameter = math.pi
 
