@@ -6,7 +6,7 @@ one form, a row for each, and a second one in which they can be asked like measu
 
 from __future__ import annotations
 
-__all__ = ["COLUMNS", "PRINTED", "as_evidence", "read"]
+__all__ = ["COLUMNS", "NUMBER", "PRINTED", "as_evidence", "read"]
 
 from pathlib import Path
 
@@ -17,11 +17,8 @@ from vwta.paper.verdicts.evidence import COLUMNS as EVIDENCE
 
 PRINTED = "printed"  # the paper's own numbers, in place of a protocol
 
-COLUMNS = {
-    "id": "str",
-    "study": "str",
-    "place": "str",
-    "source": "str",
+NUMBER = {
+    "source": "str",  # printed or read off
     "dataset": "str",
     "metric": "str",
     "method": "str",
@@ -29,6 +26,12 @@ COLUMNS = {
     "h": "float64",
     "printed": "float64",
     "printed_spread": "float64",
+}
+COLUMNS = {
+    "id": "str",
+    "study": "str",
+    "place": "str",
+    **NUMBER,
     "printed_runs": "Int64",
     "measured_as": "str",
     "scale": "float64",

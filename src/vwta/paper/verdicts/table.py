@@ -15,7 +15,7 @@ import pandas as pd
 from vwta.paper.verdicts import claims, numbers, reported
 from vwta.paper.verdicts.differences import measure
 from vwta.paper.verdicts.numbers import Rule
-from vwta.paper.verdicts.reported import PRINTED
+from vwta.paper.verdicts.reported import NUMBER, PRINTED
 from vwta.paper.verdicts.selection import Evidence
 
 COLUMNS = {
@@ -26,14 +26,7 @@ COLUMNS = {
     "headline": "bool",
     "place": "str",  # section, table or figure
     "says": "str",  # the claim in words
-    "source": "str",  # printed or read off
-    "dataset": "str",
-    "metric": "str",
-    "method": "str",
-    "K": "Int64",
-    "h": "float64",
-    "printed": "float64",
-    "printed_spread": "float64",
+    **NUMBER,
     "printed_low": "float64",
     "printed_high": "float64",
     "printed_runs": "Int64",
