@@ -67,7 +67,7 @@ class Tree:
 
     def refusal(self) -> str:
         """What `make reproduce` says before it starts anything: nothing, if it starts."""
-        command = [sys.executable, "workflow/turns.py"]
+        command = [sys.executable, "-m", "vwta.workflow.lock"]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         assert bool(done.returncode) == bool(done.stderr)
         return done.stderr

@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from loading import environment
 from scipy.io import wavfile
 
 from vwta.io.storage import read_table
@@ -57,7 +57,7 @@ def snakemake(
     (tree / "tiny.yaml").write_text(yaml.safe_dump(overlay), encoding="utf-8")
     files = ["--configfile", "config/smoke.yaml", "tiny.yaml"]
     command = [sys.executable, "-m", "snakemake", *files, *arguments]
-    env = {**os.environ, "VWTA_MIRROR": str(mirror)}
+    env = environment(tree, VWTA_MIRROR=str(mirror))
     return subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=False)
 
 

@@ -139,7 +139,7 @@ def test_the_whole_graph_without_network_and_data(
     blocked.mkdir()
     (blocked / "sitecustomize.py").write_text(OFFLINE)
     env = {name: value for name, value in os.environ.items() if name != "VWTA_MIRROR"}
-    env |= {"PYTHONPATH": str(blocked), "https_proxy": "http://127.0.0.1:9"}
+    env |= {"PYTHONPATH": f"{blocked}:{tree / 'src'}", "https_proxy": "http://127.0.0.1:9"}
     probe = [sys.executable, "-c", "import socket; socket.create_connection(('127.0.0.1', 9))"]
     tried = subprocess.run(probe, env=env, capture_output=True, text=True, check=False)
     assert "there is no network" in tried.stderr

@@ -1,7 +1,6 @@
 """Rules that fetch and prepare data: one set that cannot be had stops no other."""
 
 import hashlib
-import os
 import re
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from loading import environment
 
 from vwta.io.storage import read_tensors
 from vwta.paper.data.regression import matrix_sha256
@@ -22,7 +22,7 @@ MATRIX = np.arange(70.0).reshape(5, 14) / 8
 
 def snakemake(tree: Path, *targets: str, mirror: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "snakemake", "--configfile", "config/smoke.yaml", *targets]
-    env = {**os.environ, "VWTA_MIRROR": mirror}
+    env = environment(tree, VWTA_MIRROR=mirror)
     return subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=False)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 import yaml
-from loading import ROOT
+from loading import ROOT, environment
 from snakemake.cli import get_argument_parser
 
 DOCS = (ROOT / "docs/cluster.md").read_text()
@@ -41,7 +41,9 @@ def dry_run(tree: Path, *arguments: str) -> list[Job]:
     bundles = [f"{group}={n}" for group, n in load("slurm")["group-components"].items()]
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--forceall", "--cores", "1"]
     command += ["--group-components", *bundles, *arguments, "--", "all", "published_page"]
-    done = subprocess.run(command, cwd=tree, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        command, cwd=tree, env=environment(tree), capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     jobs = []
     rule = re.compile(r"( *)(?:local)?rule (\w+):((?:\n\1 {4}.*)+)")

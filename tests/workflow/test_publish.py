@@ -19,7 +19,6 @@ PLACE = Path("docs/results/synthetic")
 
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(ROOT / "workflow")
     return load_module("workflow/publish.py")
 
 

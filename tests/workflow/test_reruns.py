@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from loading import environment
 
 from vwta.io.storage import read_metadata, read_table, read_tensors
 from vwta.nn.networks import NETWORKS
@@ -58,7 +59,13 @@ def snakemake(tree: Path, *arguments: str) -> str:
     """Run Snakemake at the smoke tier in a tree; its output."""
     command = [sys.executable, "-m", "snakemake", "--configfile", "config/smoke.yaml", *arguments]
     done = subprocess.run(
-        command, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        command,
+        cwd=tree,
+        env=environment(tree),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout
     return done.stdout
@@ -355,7 +362,7 @@ def test_distances_declare_their_work(tree: Path) -> None:
             {"make_scenes", "features_audio"} | AUDIO_TRAINED,
         ),
         ("config/claims.yaml", "[protein, year]", "[year, protein]", {"judge"}),
-        ("src/vwta/page/assets/page.css", "margin: 0", "margin: 1px", {"report_page"}),
+        ("src/vwta/paper/page/assets/page.css", "margin: 0", "margin: 1px", {"report_page"}),
         ("src/vwta/paper/page/score.py", '"In all"', '"Together"', {"report_page"}),
         ("config/smoke.yaml", "targets: 20 ", "targets: 30 ", {"export_explorer"}),
     ],

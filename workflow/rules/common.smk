@@ -6,16 +6,25 @@ import os
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
+from vwta.workflow import lock, validation
+from vwta.workflow.digest import digest as digest_of
+from vwta.workflow.digest import share
 
-import turns
-import validation
-from digest import digest
+share(Path(workflow.basedir))
+if not workflow.is_main_process:  # a submission is at work between two of its jobs as well
+    lock.attend()
 
-if workflow.is_main_process:  # neither a job of its own, nor one on another machine
-    turns.begin(Path("results"))
-else:  # a submission is at work between two of its jobs as well
-    turns.attend()
+
+onstart:
+    lock.begin(Path("results"))
+
+
+def digest(script):
+    """Hash of a script and of all that it imports from vwta."""
+    return digest_of(Path(workflow.basedir, "workflow", "scripts", script))
+
+
+SCHEMAS = Path(workflow.basedir, "workflow", "schemas")
 
 OVERLAYS = [str(path) for path in workflow.overwrite_configfiles]
 
@@ -31,7 +40,7 @@ def read_protocol(study, name):
     """The switches of a protocol of a study, by stage."""
     path = Path(workflow.basedir, "config", "protocols", study, f"{name}.yaml")
     switches = validation.load(path)
-    problems = validation.problems(switches, f"protocol.{study}.schema.yaml")
+    problems = validation.problems(switches, SCHEMAS / f"protocol.{study}.schema.yaml")
     if study == "synthetic" and not problems:
         problems = validation.protocol_contradictions(switches)
     check(problems, f"The protocol {study}/{path.name}")
@@ -40,12 +49,12 @@ def read_protocol(study, name):
 
 FILES = validation.load(Path(workflow.basedir, "config", "data.yaml"))
 check(
-    validation.problems(FILES, "data.schema.yaml")
+    validation.problems(FILES, SCHEMAS / "data.schema.yaml")
     or validation.data_contradictions(FILES),
     "The table of files config/data.yaml",
 )
 check(
-    validation.problems(config, "config.schema.yaml")
+    validation.problems(config, SCHEMAS / "config.schema.yaml")
     or validation.contradictions(config, list(FILES["uci"])),
     " + ".join(["The configuration config/config.yaml", *OVERLAYS]),
 )

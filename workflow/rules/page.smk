@@ -14,7 +14,6 @@ rule published_page:
 rule report_page:
     input:
         ASSETS,
-        GRAPH,
         "CITATION.cff",
         verdicts=f"{RESULTS}/verdicts.parquet",
         differences=f"{RESULTS}/tables/differences.csv",
@@ -80,7 +79,6 @@ rule judge_published:
 rule report_published_page:
     input:
         ASSETS,
-        GRAPH,
         "CITATION.cff",
         verdicts="results/report/verdicts.parquet",
         differences="results/report/tables/differences.csv",

@@ -2,7 +2,7 @@
 
 import json
 
-import catalogue
+from vwta.workflow import catalogue
 
 PUBLISHED = Path("docs", "results")
 PUBLISHED_TIERS = {
@@ -12,9 +12,8 @@ PUBLISHED_TIERS = {
 # How the workflow is called to make this tier.
 OPTIONS = "".join(f"--configfile {os.path.relpath(path)} " for path in OVERLAYS[:1])
 OPTIONS += "".join(f"{os.path.relpath(path)} " for path in OVERLAYS[1:])
-GRAPH = [path for path in ["docs/rules.svg"] if Path(path).exists()]
 ASSETS = [
-    f"src/vwta/page/assets/{name}"
+    f"src/vwta/paper/page/assets/{name}"
     for name in (
         "page.html",
         "page.css",

@@ -14,7 +14,7 @@ VERDICT_SETTINGS = [
     for name in VERDICT_CONFIG
 ]
 for name, content in zip(VERDICT_CONFIG, VERDICT_SETTINGS):
-    check(validation.problems(content, f"{name}.schema.yaml"), f"config/{name}.yaml")
+    check(validation.problems(content, SCHEMAS / f"{name}.schema.yaml"), f"config/{name}.yaml")
 
 
 rule verdicts:

@@ -5,10 +5,9 @@ A file that cannot be had leaves a note, by which the next run knows to do witho
 
 from pathlib import Path
 
-from job import job
-from notes import noted
-
 from vwta.paper.data.fetch import File, fetch
+from vwta.workflow.job import job
+from vwta.workflow.notes import noted
 
 with job(snakemake):
     params = snakemake.params

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.figures.audio import monte_carlo, nll_against_h, spread
 from vwta.paper.figures.training_curves import training_curves_by_K
+from vwta.workflow.job import job
 
 with job(snakemake):
     metrics, curves = Path(snakemake.input.metrics), Path(snakemake.input.curves)

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.figures.audio_scenes import scenes, scenes_on_sphere
+from vwta.workflow.job import job
 
 with job(snakemake):
     predictions = Path(snakemake.input[0])

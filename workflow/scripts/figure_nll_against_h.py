@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.figures.nll_against_h import nll_against_h
+from vwta.workflow.job import job
 
 with job(snakemake):
     nll_against_h(

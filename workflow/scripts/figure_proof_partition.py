@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.geometry.spaces import Box
 from vwta.paper.figures.proofs import proof_partition
 from vwta.paper.theory.convex_sets import region
+from vwta.workflow.job import job
 
 with job(snakemake):
     proof_partition(

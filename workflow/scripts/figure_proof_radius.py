@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.geometry.spaces import Box
 from vwta.paper.figures.proofs import proof_radius
+from vwta.workflow.job import job
 
 with job(snakemake):
     proof_radius(

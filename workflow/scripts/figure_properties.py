@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.figures.theory import cells, point_density, weak_convergence
+from vwta.workflow.job import job
 
 FIGURES = {
     "weak_convergence": weak_convergence,

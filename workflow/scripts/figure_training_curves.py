@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.figures.training_curves import training_curves
+from vwta.workflow.job import job
 
 with job(snakemake):
     training_curves(

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.figures.against_K import tuned
+from vwta.workflow.job import job
 
 with job(snakemake):
     tuned(

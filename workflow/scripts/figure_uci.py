@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.figures.uci import bandwidth_search, comparison
+from vwta.workflow.job import job
 
 with job(snakemake):
     protocol, datasets = snakemake.params.protocol, snakemake.params.datasets

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from job import job
-from notes import noted
-
 from vwta.paper.audio.recordings import gather_recordings
 from vwta.paper.data.fetch import File
+from vwta.workflow.job import job
+from vwta.workflow.notes import noted
 
 with job(snakemake):
     params = snakemake.params

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from job import job
-from notes import noted
-
 from vwta.paper.data.zenodo import lock_record
+from vwta.workflow.job import job
+from vwta.workflow.notes import noted
 
 with job(snakemake):
     params = snakemake.params

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.io.storage import read_table
 from vwta.paper.tables import idle_atoms, write
+from vwta.workflow.job import job
 
 WORDS = """**Idle atoms.** `dead`: atoms that win no point of an input, on average over the inputs;
 `never_wins`: those that win no point of any input. Means over the seeds. A component of an MDN is

@@ -1,16 +1,19 @@
 """What the workflow knows of its figures: captions, and how each is made."""
 
-import re
-from pathlib import Path
-
-from snakemake.iocontainers import Wildcards
+from __future__ import annotations
 
 __all__ = ["describe", "fill_in"]
+
+import re
+from pathlib import Path
+from typing import Any
+
+from snakemake.iocontainers import Wildcards
 
 PLACE = re.compile(r"{{ *snakemake\.(?:wildcards|params)\.(\w+) *}}")
 
 
-def describe(workflow, target: str) -> dict:
+def describe(workflow: Any, target: str) -> dict[str, Any]:
     """Facts about a figure: its title, labels and caption, the rule that draws it, and what from.
 
     Arguments:
@@ -33,7 +36,7 @@ def describe(workflow, target: str) -> dict:
     return facts
 
 
-def _reported(report, rule, wildcards: Wildcards) -> dict:
+def _reported(report: Any, rule: Any, wildcards: Wildcards) -> dict[str, Any]:
     """Title, labels and caption, as the rule reports them."""
     values = {key: value for key, value in rule.params.items() if isinstance(value, int | float)}
     values |= dict(wildcards.items())
@@ -43,10 +46,10 @@ def _reported(report, rule, wildcards: Wildcards) -> dict:
     return {"title": title, "labels": labels, "caption": fill_in(caption, values)}
 
 
-def fill_in(caption: str, values: dict) -> str:
+def fill_in(caption: str, values: dict[str, Any]) -> str:
     """A caption in which values stand for what Snakemake's own report would put there."""
 
-    def value(match: re.Match) -> str:
+    def value(match: re.Match[str]) -> str:
         if match[1] not in values:
             raise KeyError(f"a caption asks for {match[1]!r}, but there are only {sorted(values)}")
         return str(values[match[1]])
