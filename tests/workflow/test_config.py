@@ -206,8 +206,8 @@ BAD = {
         "synthetic.training.epochs = 2.5: must be an integer >= 1",
     ),
     "boolean": (
-        {"synthetic": {"seeds_per_job": True}},
-        "synthetic.seeds_per_job = True: must be an integer >= 1",
+        {"synthetic": {"emd": {"samples": True}}},
+        "synthetic.emd.samples = True: must be an integer >= 1",
     ),
     "no list": (
         {"synthetic": {"K": 9}},

@@ -143,7 +143,8 @@ def test_reads_each_file_once(tree: Path, monkeypatch: pytest.MonkeyPatch) -> No
     "script", sorted((ROOT / "workflow/scripts").glob("*.py")), ids=lambda path: path.stem
 )
 def test_every_script_has_a_digest(script: Path) -> None:
-    assert len(digest.digest(script)) == 16
+    named = ["vwta.paper.figures.uci"] if script.stem == "figure" else []
+    assert len(digest.digest(script, *named)) == 16
 
 
 def test_covers_what_python_imports() -> None:

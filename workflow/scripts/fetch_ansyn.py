@@ -13,5 +13,7 @@ with job(snakemake):
     with noted(params.note, params.until):
         files = read_lock(Path(snakemake.input.lock), [archive.name], params.folder)
         fetch(
-            files[archive.name], Path(params.cache), Path(params.mirror) if params.mirror else None
+            files[archive.name],
+            Path(params.places["cache"]),
+            Path(params.places["mirror"]) if params.places["mirror"] else None,
         )

@@ -13,5 +13,7 @@ with job(snakemake):
     params = snakemake.params
     with noted(params.note, params.until):
         fetch(
-            File.of(params.file), Path(params.cache), Path(params.mirror) if params.mirror else None
+            File.of(params.file),
+            Path(params.places["cache"]),
+            Path(params.places["mirror"]) if params.places["mirror"] else None,
         )

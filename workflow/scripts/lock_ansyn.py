@@ -13,6 +13,6 @@ with job(snakemake):
             url=params.record,
             names=params.names,
             lock=params.lock,
-            cache=Path(params.cache),
-            mirror=Path(params.mirror) if params.mirror else None,
+            cache=Path(params.places["cache"]),
+            mirror=Path(params.places["mirror"]) if params.places["mirror"] else None,
         )

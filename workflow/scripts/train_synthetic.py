@@ -1,4 +1,4 @@
-"""Trains the networks of a chunk of seeds."""
+"""Trains a network on a synthetic problem."""
 
 from pathlib import Path
 
@@ -12,9 +12,7 @@ with job(snakemake):
         model=snakemake.wildcards.model,
         K=int(snakemake.wildcards.K),
         data=Path(snakemake.input.data),
-        outputs={
-            int(name.removeprefix("seed")): Path(path) for name, path in snakemake.output.items()
-        },
+        outputs={int(snakemake.wildcards.seed): Path(snakemake.output[0])},
         settings=Settings(
             **snakemake.params.training, **snakemake.params.protocol, bins=snakemake.params.bins
         ),

@@ -1,18 +1,19 @@
-"""Trains the networks of all splits of a set."""
+"""Trains the networks of all splits of a data set."""
 
 from pathlib import Path
 
+from vwta.io.bundles import bundled
 from vwta.paper.uci.train import Settings, train
 from vwta.workflow.job import job
 
-with job(snakemake):
+with job(snakemake), bundled(Path(snakemake.output[0])) as folder:
     train(
         dataset=snakemake.wildcards.dataset,
         model=snakemake.wildcards.model,
         K=snakemake.params.K,
         data=Path(snakemake.input.data),
         outputs={
-            int(name.removeprefix("split")): Path(path) for name, path in snakemake.output.items()
+            split: folder / f"split{split}.safetensors" for split in range(snakemake.params.splits)
         },
         settings=Settings(**snakemake.params.settings),
         unfinished=Path(snakemake.params.unfinished),

@@ -1,16 +1,35 @@
-"""What the workflow knows of its figures: captions, and how each is made."""
+"""The workflow's rules: what all of them share, and what they know of their figures."""
 
 from __future__ import annotations
 
-__all__ = ["describe", "fill_in"]
+__all__ = ["complete", "describe", "pictures", "published_runs"]
 
-import re
+import inspect
+import json
+import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from snakemake.iocontainers import Wildcards
 
-PLACE = re.compile(r"{{ *snakemake\.(?:wildcards|params)\.(\w+) *}}")
+
+def complete(workflow: Any, root: Path, environment: str) -> None:
+    """Gives every rule of this workflow its environment, and a benchmark named after its log.
+
+    Arguments:
+        workflow: Snakemake's, which may have rules of other workflows as well.
+        root: folder of this workflow's sources.
+        environment: file of the environment, below that folder.
+    """
+    for rule in workflow.rules:
+        place = Path(rule.basedir.get_path_or_uri(secret_free=False))
+        if not rule.log or not place.is_relative_to(root):
+            continue
+        rule.conda_env = os.path.relpath(root / environment, place)
+        rule.benchmark_modifier = rule.log_modifier
+        log = str(rule.log[0])
+        rule.benchmark = log.replace("/logs/", "/benchmarks/", 1).removesuffix(".log") + ".tsv"
 
 
 def describe(workflow: Any, target: str) -> dict[str, Any]:
@@ -38,20 +57,41 @@ def describe(workflow: Any, target: str) -> dict[str, Any]:
 
 def _reported(report: Any, rule: Any, wildcards: Wildcards) -> dict[str, Any]:
     """Title, labels and caption, as the rule reports them."""
-    values = {key: value for key, value in rule.params.items() if isinstance(value, int | float)}
-    values |= dict(wildcards.items())
-    labels = {key: value.format(**values) for key, value in (report.labels or {}).items()}
-    caption = Path(report.caption.get_path_or_uri(secret_free=False)).read_text(encoding="utf-8")
-    title = labels.pop("figure", "")
-    return {"title": title, "labels": labels, "caption": fill_in(caption, values)}
+    labels = dict(_value(report.labels, wildcards) or {})
+    file = Path(report.caption.get_path_or_uri(secret_free=False))
+    caption = _value(dict(rule.params.items()).get("caption"), wildcards)
+    text = caption or file.read_text(encoding="utf-8")
+    return {"title": labels.pop("figure", ""), "labels": labels, "caption": " ".join(text.split())}
 
 
-def fill_in(caption: str, values: dict[str, Any]) -> str:
-    """A caption in which values stand for what Snakemake's own report would put there."""
+def _value(given: Any, wildcards: Wildcards) -> Any:
+    """What a rule gives, or what its function gives for the job's wildcards."""
+    return given(wildcards) if inspect.isfunction(given) else given
 
-    def value(match: re.Match[str]) -> str:
-        if match[1] not in values:
-            raise KeyError(f"a caption asks for {match[1]!r}, but there are only {sorted(values)}")
-        return str(values[match[1]])
 
-    return " ".join(PLACE.sub(value, caption).split())
+def published_runs(folder: Path) -> dict[str, Any]:
+    """Records of the studies that are published below a folder."""
+    return {
+        path.parent.name: json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted(folder.glob("*/provenance.json"))
+    }
+
+
+def pictures(
+    workflow: Any, figures: Iterable[str], tier: str, records: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Facts about figures of a tier, or about published ones.
+
+    Arguments:
+        workflow: Snakemake's.
+        figures: their files; those of a published study lie in its folder.
+        tier: the tier of all others.
+        records: those of published studies.
+    """
+    found = []
+    for path in map(Path, figures):
+        record = records.get(path.parent.parent.name, {})
+        target = f"results/{record.get('tier', tier)}/figures/{path.name}"
+        outdated = path.stem in record.get("outdated", ())
+        found.append({**describe(workflow, target), "path": str(path), "outdated": outdated})
+    return found
