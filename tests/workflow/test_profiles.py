@@ -53,7 +53,8 @@ def dry_run(tree: Path, *arguments: str) -> list[Job]:
         bundle = re.match(r"\[.*?\] Group job (\w+)", block)
         group = bundle[1] if bundle else None
         for _, name, rest in rule.findall(block):
-            if resources := re.search(r"resources: .*mem_mb.*", rest):
+            resources = re.search(r"resources: .*mem_mb.*", rest)
+            if resources and "output: " in rest:  # a target such as `all` makes nothing
                 asked = dict(re.findall(r"(\w+)=(\d+)", resources[0]))
                 numbers = (int(asked.get(key, 0)) for key in ("mem_mb", "runtime", "gpu"))
                 jobs.append(Job(name, group, submission, *numbers))

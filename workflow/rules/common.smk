@@ -1,6 +1,5 @@
 # What all studies share: the checked configuration, the studies, the places of files.
 
-import json
 import math
 import os
 import re
@@ -28,10 +27,8 @@ OVERLAYS = [str(path) for path in workflow.overwrite_configfiles]
 FILES = read_files(ROOT)
 check_config(config, FILES, ROOT, OVERLAYS)
 share(ROOT)
-if (
-    not workflow.is_main_process
-):  # a submission is at work between two of its jobs as well
-    lock.attend()
+if not workflow.is_main_process:
+    lock.attend()  # a submission to a cluster is at work between two of its jobs as well
 
 
 onstart:
