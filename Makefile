@@ -24,7 +24,7 @@ unexport PYTHONPATH PYTHONHOME
 export PYTHONNOUSERSITE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce plan record publish report graph test test-cluster test-faults
+.PHONY: help reproduce plan record publish report test test-cluster test-faults
 .PHONY: bench setup cluster lock envs clean tier
 
 help: ## list the targets
@@ -36,25 +36,22 @@ help: ## list the targets
 	@echo "ARGS=$(ARGS)  more arguments for snakemake (reproduce, plan, publish) or pytest (test)"
 
 reproduce: tier setup $(if $(CLUSTER),cluster) ## run the pipeline at TIER, and say where its results are
-	@$(IN_VENV) python workflow/readable.py $(ARGS) $(CONFIG)
-	@$(IN_VENV) python workflow/turns.py snakemake $(ARGS) $$(test -t 2 && echo --logger rich) $(CONFIG); status=$$?; \
+	@$(IN_VENV) python -m vwta.workflow.configuration $(ARGS) $(CONFIG)
+	@$(IN_VENV) python -m vwta.workflow.lock snakemake $(ARGS) $$(test -t 2 && echo --logger rich) $(CONFIG); status=$$?; \
 	for place in figures tables verdicts.parquet report/index.html; do \
 	if [ -e "results/$(TIER)/$$place" ]; then echo "results/$(TIER)/$$place"; fi; done; exit $$status
 
 plan: tier setup $(if $(CLUSTER),cluster) ## say how many jobs, hours, megabytes are left at TIER
-	@$(IN_VENV) python workflow/plan.py $(TIER) $(ARGS) $(CONFIG)
+	@$(IN_VENV) python -m vwta.workflow.plan $(TIER) $(ARGS) $(CONFIG)
 
 record: tier setup ## keep what the finished jobs of TIER cost, for `make plan`
-	@$(IN_VENV) python workflow/plan.py $(TIER) --record $(ARGS) $(CONFIG)
+	@$(IN_VENV) python -m vwta.workflow.plan $(TIER) --record $(ARGS) $(CONFIG)
 
 publish: tier setup ## merge metrics of STUDY at TIER into docs/results, draw its figures anew
 	@$(IN_VENV) python workflow/publish.py $(TIER) $(STUDY) $(ARGS) $(CONFIG)
 
 report: setup ## build the page of the published runs in docs/results; nothing is trained
 	@$(IN_VENV) snakemake $(ARGS) --nolock --quiet all -- results/report/index.html && echo results/report/index.html
-
-graph: setup ## draw the rules of the workflow as docs/rules.svg
-	@$(IN_VENV) python workflow/graph.py
 
 step = echo "== $(1)" && $(IN_VENV) $(1)
 test: setup ## lint, check formats and types, run all tests

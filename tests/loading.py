@@ -1,6 +1,7 @@
-"""Programs that belong to no package, as modules."""
+"""What tests load: programs that belong to no package, and the sources of a copy."""
 
 import importlib.util
+import os
 from pathlib import Path
 from types import ModuleType
 
@@ -16,3 +17,8 @@ def load_module(path: Path | str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def environment(tree: Path, **variables: str) -> dict[str, str]:
+    """Variables for a process that imports vwta from a copy of the repository."""
+    return {**os.environ, "PYTHONPATH": str(tree / "src"), **variables}

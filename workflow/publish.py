@@ -21,13 +21,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from plan import Job, dry_run
-
 from vwta.io.errors import debugging, explained
 from vwta.io.storage import atomic
 from vwta.paper.collection import cost, facts, merge
 from vwta.paper.verdicts.folder import judge_folder
 from vwta.paper.verdicts.overview import overview
+from vwta.workflow.plan import Job, dry_run
 
 PLACE = Path("docs", "results")
 CONFIG = Path(__file__).resolve().parents[1] / "config"

@@ -16,7 +16,10 @@ from typing import Any
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
+from loading import environment
 from safetensors import safe_open
+
+from vwta.io.bundles import unbundled
 
 UNEQUAL = {"logs", "benchmarks", "report"}  # say when, and how long
 
@@ -29,11 +32,11 @@ class Tree:
         self.results = folder / "results" / "smoke"
         self.started: list[subprocess.Popen[str]] = []
 
-    def start(self, *targets: str) -> subprocess.Popen[str]:
-        """Starts a run; its output goes to a file."""
-        command = [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile"]
+    def start(self, *targets: str, locked: bool = True) -> subprocess.Popen[str]:
+        """Starts a run, with or without the lock of `make reproduce`; its output goes to a file."""
+        command = [sys.executable, "-m", "vwta.workflow.lock"] if locked else []
+        command += [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile"]
         command += ["config/smoke.yaml", *self.overlays, "--", *targets]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         with (self.folder / "output.txt").open("w") as output:
             process = subprocess.Popen(
                 command,
@@ -41,7 +44,7 @@ class Tree:
                 stdout=output,
                 stderr=output,
                 text=True,
-                env=environment,
+                env=environment(self.folder, OMP_NUM_THREADS="1"),
                 start_new_session=True,  # a group of its own, see `kill`
             )
         self.started.append(process)
@@ -67,8 +70,15 @@ class Tree:
 
     def refusal(self) -> str:
         """What `make reproduce` says before it starts anything: nothing, if it starts."""
-        command = [sys.executable, "workflow/turns.py"]
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+        command = [sys.executable, "-m", "vwta.workflow.lock"]
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=environment(self.folder),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert bool(done.returncode) == bool(done.stderr)
         return done.stderr
 
@@ -102,6 +112,9 @@ def _content(path: Path) -> str:
             names = sorted(file.keys())
             parts = [f"{name} {file.get_tensor(name).tobytes().hex()}" for name in names]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    if path.suffix == ".zip":
+        with unbundled(path) as folder:
+            return " ".join(f"{file.name} {_content(file)}" for file in sorted(folder.iterdir()))
     if path.suffix == ".json":
         return json.dumps(_timeless(json.loads(path.read_text())), sort_keys=True)
     return hashlib.sha256(path.read_bytes()).hexdigest()

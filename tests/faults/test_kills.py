@@ -57,9 +57,10 @@ def test_job_that_outlives_its_run_is_waited_for(tree: Tree) -> None:
     process.wait()
     try:
         assert f"process {process.pid}" in tree.refusal()
-        again = tree.start(target)
-        assert again.wait() != 0
-        assert "cannot be locked" in tree.output()
+        for locked, words in ((True, "Nothing was started"), (False, "cannot be locked")):
+            again = tree.start(target, locked=locked)
+            assert again.wait() != 0
+            assert words in tree.output()
     finally:
         job.kill()
     wait_until_gone(job)

@@ -17,7 +17,7 @@ audio: { training: { epochs: 60 } }
 """
 STUDIES = {
     "synthetic": "synthetic/paper/single_gaussian/wta/K9/seed1234.safetensors",
-    "uci": "uci/improved/diabetes/wta/K5/split0.safetensors",
+    "uci": "uci/improved/diabetes/wta/K5/splits.zip",
     "audio": "audio/paper/synthetic/wta/K9/seed1234.safetensors",
 }
 

@@ -62,7 +62,7 @@ class Case(NamedTuple):
 
 # Configurations: a look at the files comes first, then the workflow itself refuses them.
 
-LOOK = ["workflow/readable.py"]
+LOOK = ["-m", "vwta.workflow.configuration"]
 WORKFLOW = ["-m", "snakemake", "--dry-run"]
 
 
@@ -91,7 +91,7 @@ CONFIGURATIONS = {
         "uci: {splts: 3}",
         "uci.splts: unknown key",
         "did you mean splits?",
-        by=["workflow/plan.py", "never"],
+        by=["-m", "vwta.workflow.plan", "never"],
     ),
     "wrong type": config("synthetic: {K: 9}", "synthetic.K = 9", "must be a list"),
     "text for a number": config(
@@ -434,8 +434,8 @@ COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
         ("write --configfile FILE in place of --configfile=FILE",),
     ),
     "plan, nothing": (
-        [sys.executable, "workflow/plan.py"],
-        ("Usage: python workflow/plan.py TIER",),
+        [sys.executable, "-m", "vwta.workflow.plan"],
+        ("Usage: python -m vwta.workflow.plan TIER",),
     ),
     "publish, unknown study": (
         [sys.executable, "workflow/publish.py", "full", "usi"],

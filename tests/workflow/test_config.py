@@ -4,12 +4,11 @@ import subprocess
 import sys
 from copy import deepcopy
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import yaml
-from loading import ROOT, load_module
+from loading import ROOT
 from snakemake.utils import update_config
 
 from vwta.nn.networks import NETWORKS
@@ -19,6 +18,7 @@ from vwta.paper.data.synthetic import PROBLEMS
 from vwta.paper.data.uci import SETS, official_splits
 from vwta.paper.estimators import swept_in
 from vwta.paper.problems import title
+from vwta.workflow import validation
 
 SCHEMAS = ROOT / "workflow/schemas"
 OTHERS = {"config", "data", "verdicts", "claims", "differences"}
@@ -29,11 +29,6 @@ def read(name: str) -> Any:
     return yaml.safe_load((ROOT / name).read_text())
 
 
-@pytest.fixture(scope="module")
-def validation() -> ModuleType:
-    return load_module("workflow/validation.py")
-
-
 def overlaid(change: dict[str, Any]) -> dict[str, Any]:
     """The whole paper's configuration with a change laid over it, as Snakemake does it."""
     config = read("config/config.yaml")
@@ -41,35 +36,35 @@ def overlaid(change: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
-def complaints(validation: ModuleType, config: Any) -> list[str]:
+def complaints(config: Any) -> list[str]:
     sets = [*SETS, "diabetes"]
-    problems = validation.problems(config, "config.schema.yaml")
+    problems = validation.problems(config, SCHEMAS / "config.schema.yaml")
     return problems or validation.contradictions(config, sets)
 
 
 @pytest.mark.parametrize("tier", ["config", *TIERS])
-def test_tiers_are_valid(validation: ModuleType, tier: str) -> None:
+def test_tiers_are_valid(tier: str) -> None:
     config = overlaid({} if tier == "config" else read(f"config/{tier}.yaml"))
-    assert complaints(validation, config) == []
+    assert complaints(config) == []
     assert config["tier"] == ("full" if tier == "config" else tier)
 
 
 @pytest.mark.parametrize(
     "path", [f"{path.parent.name}/{path.stem}" for path in (ROOT / "config/protocols").glob("*/*")]
 )
-def test_protocols_are_valid(validation: ModuleType, path: str) -> None:
+def test_protocols_are_valid(path: str) -> None:
     study = path.partition("/")[0]
     switches = read(f"config/protocols/{path}.yaml")
-    assert validation.problems(switches, f"protocol.{study}.schema.yaml") == []
+    assert validation.problems(switches, SCHEMAS / f"protocol.{study}.schema.yaml") == []
     if study == "synthetic":
         assert validation.protocol_contradictions(switches) == []
 
 
 @pytest.mark.parametrize("sharing", [{"kind": "top"}, {"kind": "relaxed", "epsilon": 0.1, "n": 3}])
-def test_wrong_sharing_is_explained(validation: ModuleType, sharing: dict[str, Any]) -> None:
+def test_wrong_sharing_is_explained(sharing: dict[str, Any]) -> None:
     switches = read("config/protocols/synthetic/paper.yaml")
     switches["training"]["sharing"] = sharing
-    assert validation.problems(switches, "protocol.synthetic.schema.yaml") == []
+    assert validation.problems(switches, SCHEMAS / "protocol.synthetic.schema.yaml") == []
     (line,) = validation.protocol_contradictions(switches)
     assert f"the keys of kind {sharing['kind']} are kind, " in line
 
@@ -83,16 +78,14 @@ def test_wrong_sharing_is_explained(validation: ModuleType, sharing: dict[str, A
         ({"training": None}, "training: missing, and no networks of another protocol are named"),
     ],
 )
-def test_stages_of_a_protocol_are_its_own_or_another_s(
-    validation: ModuleType, change: dict[str, Any], line: str
-) -> None:
+def test_stages_of_a_protocol_are_its_own_or_another_s(change: dict[str, Any], line: str) -> None:
     switches = {**read("config/protocols/synthetic/paper.yaml"), **change}
     switches = {key: value for key, value in switches.items() if value is not None}
-    assert validation.problems(switches, "protocol.synthetic.schema.yaml") == []
+    assert validation.problems(switches, SCHEMAS / "protocol.synthetic.schema.yaml") == []
     assert any(found.startswith(line) for found in validation.protocol_contradictions(switches))
 
 
-def test_another_s_data_and_networks_must_exist(validation: ModuleType) -> None:
+def test_another_s_data_and_networks_must_exist() -> None:
     protocols = {
         "paper": {"data": {}, "training": {}},
         "relaxed": {"sets": "paper", "training": {}},
@@ -213,8 +206,8 @@ BAD = {
         "synthetic.training.epochs = 2.5: must be an integer >= 1",
     ),
     "boolean": (
-        {"synthetic": {"seeds_per_job": True}},
-        "synthetic.seeds_per_job = True: must be an integer >= 1",
+        {"synthetic": {"emd": {"samples": True}}},
+        "synthetic.emd.samples = True: must be an integer >= 1",
     ),
     "no list": (
         {"synthetic": {"K": 9}},
@@ -377,31 +370,31 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_config_is_explained(validation: ModuleType, case: str) -> None:
+def test_bad_config_is_explained(case: str) -> None:
     change, message = BAD[case]
-    lines = complaints(validation, overlaid(change))
+    lines = complaints(overlaid(change))
     assert len(lines) == 1, lines
     assert message in lines[0]
 
 
-def test_missing_key_is_explained(validation: ModuleType) -> None:
+def test_missing_key_is_explained() -> None:
     config = overlaid({})
     del config["synthetic"]["K"]
-    assert complaints(validation, config) == [
+    assert complaints(config) == [
         "synthetic.K: missing, must be a list of at least 1, each of which must be an integer >= 1"
     ]
 
 
-def test_missing_bandwidths_are_explained(validation: ModuleType) -> None:
+def test_missing_bandwidths_are_explained() -> None:
     config = overlaid({})
     del config["figures"]["quantitative_std"]["h"]["changing_damier"]
-    (line,) = complaints(validation, config)
+    (line,) = complaints(config)
     assert "figures.quantitative_std.h.changing_damier: missing, must be some of" in line
 
 
-def test_all_problems_are_told_at_once(validation: ModuleType) -> None:
+def test_all_problems_are_told_at_once() -> None:
     change = {"synthetic": {"K": [0], "datasets": ["moons"]}, "colour": "red"}
-    assert len(complaints(validation, overlaid(change))) == 3
+    assert len(complaints(overlaid(change))) == 3
 
 
 @pytest.mark.parametrize(
@@ -422,9 +415,9 @@ def test_snakemake_stops_before_any_job(case: str, tmp_path: Path) -> None:
     assert not (ROOT / "results" / "never").exists()
 
 
-def test_table_of_files_is_valid(validation: ModuleType) -> None:
+def test_table_of_files_is_valid() -> None:
     table = read("config/data.yaml")
-    assert validation.problems(table, "data.schema.yaml") == []
+    assert validation.problems(table, SCHEMAS / "data.schema.yaml") == []
     assert validation.data_contradictions(table) == []
     assert set(table["uci"]) == {*SETS, "diabetes"}
     for name, entry in table["uci"].items():
@@ -460,18 +453,20 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("case", BAD_FILES)
-def test_bad_table_of_files_is_explained(validation: ModuleType, case: str) -> None:
+def test_bad_table_of_files_is_explained(case: str) -> None:
     change, message = BAD_FILES[case]
     table = read("config/data.yaml")
     update_config(table, {"uci": deepcopy(change)})
-    lines = validation.problems(table, "data.schema.yaml") or validation.data_contradictions(table)
+    lines = validation.problems(
+        table, SCHEMAS / "data.schema.yaml"
+    ) or validation.data_contradictions(table)
     assert message in lines[0]
 
 
-def test_incomplete_entry_is_explained(validation: ModuleType) -> None:
+def test_incomplete_entry_is_explained() -> None:
     table = read("config/data.yaml")
     del table["uci"]["boston"]["file"]["checksums"]
-    assert validation.problems(table, "data.schema.yaml") == []
+    assert validation.problems(table, SCHEMAS / "data.schema.yaml") == []
     assert validation.data_contradictions(table) == ["uci.boston.file.checksums: missing"]
 
 
@@ -496,11 +491,13 @@ BAD_AUDIO = {
 
 
 @pytest.mark.parametrize("case", BAD_AUDIO)
-def test_bad_audio_files_are_explained(validation: ModuleType, case: str) -> None:
+def test_bad_audio_files_are_explained(case: str) -> None:
     change, message = BAD_AUDIO[case]
     table = read("config/data.yaml")
     update_config(table, {"audio": deepcopy(change)})
-    lines = validation.problems(table, "data.schema.yaml") or validation.data_contradictions(table)
+    lines = validation.problems(
+        table, SCHEMAS / "data.schema.yaml"
+    ) or validation.data_contradictions(table)
     assert message in lines[0]
 
 

@@ -1,5 +1,6 @@
 """Digests cover what a script imports, and nothing else."""
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -7,12 +8,19 @@ from pathlib import Path
 import pytest
 from loading import ROOT, load_module
 
-MODULE = ROOT / "workflow" / "digest.py"
+from vwta.workflow import digest
+
+MODULE = ROOT / "src/vwta/workflow/digest.py"
+COPY = "src/vwta/workflow/digest.py"
 
 TREE = {
-    "workflow/scripts/train.py": "from job import job\nfrom vwta.deep.train import train\n",
+    "workflow/scripts/train.py": (
+        "from vwta.workflow.job import job\nfrom vwta.deep.train import train\n"
+    ),
     "workflow/scripts/draw.py": "from vwta.figures import draw\n",
-    "workflow/scripts/job.py": "import sys\njob = 1\n",
+    "src/vwta/workflow/__init__.py": "",
+    "src/vwta/workflow/job.py": "import sys\nfrom vwta.workflow import lock\njob = 1\n",
+    "src/vwta/workflow/lock.py": "lock = 1\n",
     "src/vwta/__init__.py": "from .figures import draw\n",
     "src/vwta/losses.py": "def loss():\n    return 1\n",
     "src/vwta/data.py": "data = 1\n",
@@ -31,7 +39,7 @@ TREE = {
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    for name, text in {**TREE, "workflow/digest.py": MODULE.read_text()}.items():
+    for name, text in {**TREE, COPY: MODULE.read_text()}.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -41,11 +49,12 @@ def tree(tmp_path: Path) -> Path:
 def test_follows_every_form_of_import(tree: Path) -> None:
     covered = {
         str(path.relative_to(tree))
-        for path in load_module(tree / "workflow/digest.py").sources("train.py")
+        for path in load_module(tree / COPY).sources(tree / "workflow/scripts/train.py")
     }
     assert covered == {
         "workflow/scripts/train.py",
-        "workflow/scripts/job.py",
+        "src/vwta/workflow/__init__.py",
+        "src/vwta/workflow/job.py",
         "src/vwta/deep/__init__.py",
         "src/vwta/deep/train.py",
         "src/vwta/io/__init__.py",
@@ -53,6 +62,12 @@ def test_follows_every_form_of_import(tree: Path) -> None:
         "src/vwta/data.py",
         "src/vwta/late.py",
     }
+
+
+def digests(tree: Path) -> dict[str, str]:
+    """Digests of both scripts, by a module that has read nothing yet."""
+    module, scripts = load_module(tree / COPY), tree / "workflow/scripts"
+    return {name: module.digest(scripts / name) for name in ("train.py", "draw.py")}
 
 
 def append(text: str) -> Callable[[str], str]:
@@ -68,7 +83,8 @@ def append(text: str) -> Callable[[str], str]:
         ("src/vwta/deep/__init__.py", append("more = 1\n"), {"train.py"}),
         ("src/vwta/figures/__init__.py", append("colour = 2\n"), {"draw.py"}),
         ("workflow/scripts/train.py", append("train()\n"), {"train.py"}),
-        ("workflow/scripts/job.py", append("job = 2\n"), {"train.py"}),
+        ("src/vwta/workflow/job.py", append("job = 2\n"), {"train.py"}),
+        ("src/vwta/workflow/lock.py", append("more = 1\n"), set()),
         ("src/vwta/unused.py", append("more = 1\n"), set()),
         ("src/vwta/__init__.py", append("more = 1\n"), set()),
         ("src/vwta/io/provenance.py", append("more = 1\n"), set()),
@@ -84,14 +100,13 @@ def append(text: str) -> Callable[[str], str]:
 def test_changes_with_what_matters(
     tree: Path, name: str, edit: Callable[[str], str], changed: set[str]
 ) -> None:
-    scripts = ["train.py", "draw.py"]
-    before = {script: load_module(tree / "workflow/digest.py").digest(script) for script in scripts}
+    before = digests(tree)
     path = tree / name
     content = path.read_text()
     assert edit(content) != content
     path.write_text(edit(content))
-    after = {script: load_module(tree / "workflow/digest.py").digest(script) for script in scripts}
-    assert {script for script in scripts if before[script] != after[script]} == changed
+    after = digests(tree)
+    assert {name for name in before if before[name] != after[name]} == changed
 
 
 @pytest.mark.parametrize(
@@ -108,27 +123,28 @@ def test_refuses_what_it_cannot_follow(tree: Path, line: str) -> None:
     with pytest.raises(
         ImportError, match=r"src/vwta/data\.py, line \d.*from vwta\.<module> import"
     ):
-        load_module(tree / "workflow/digest.py").digest("train.py")
+        digests(tree)
 
 
 def test_missing_module_is_named(tree: Path) -> None:
     (tree / "src/vwta/data.py").write_text("from vwta.nowhere import x\n")
     with pytest.raises(ImportError, match=r"vwta\.nowhere"):
-        load_module(tree / "workflow/digest.py").digest("train.py")
+        digests(tree)
 
 
 def test_reads_each_file_once(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = load_module(tree / "workflow/digest.py")
-    first = module.digest("train.py")
+    module, script = load_module(tree / COPY), tree / "workflow/scripts/train.py"
+    first = module.digest(script)
     monkeypatch.setattr(module, "_tree", lambda path: pytest.fail(f"{path} is read again"))
-    assert module.digest("train.py") == first
+    assert module.digest(script) == first
 
 
 @pytest.mark.parametrize(
-    "script", sorted(path.name for path in (ROOT / "workflow/scripts").glob("*.py"))
+    "script", sorted((ROOT / "workflow/scripts").glob("*.py")), ids=lambda path: path.stem
 )
-def test_every_script_has_a_digest(script: str) -> None:
-    assert len(load_module("workflow/digest.py").digest(script)) == 16
+def test_every_script_has_a_digest(script: Path) -> None:
+    named = ["vwta.paper.figures.uci"] if script.stem == "figure" else []
+    assert len(digest.digest(script, *named)) == 16
 
 
 def test_covers_what_python_imports() -> None:
@@ -146,6 +162,29 @@ def test_covers_what_python_imports() -> None:
         check=True,
         env={"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"},
     )
-    module = load_module("workflow/digest.py")
-    closure = module._closure(ROOT / "workflow/scripts/train_synthetic.py") - {"job"}
-    assert set(done.stdout.split()) - module.LEFT_OUT == closure
+    closure = digest._closure(ROOT / "workflow/scripts/train_synthetic.py")
+    own = {"vwta.workflow", "vwta.workflow.job"}
+    assert set(done.stdout.split()) - digest.LEFT_OUT == closure - own
+
+
+def test_named_modules_are_covered(tree: Path) -> None:
+    """A script that imports by a name that it is given must say which modules it may be given."""
+    script = tree / "workflow/scripts/any.py"
+    script.write_text("import importlib\nimportlib.import_module(name)\n")
+    module = load_module(tree / COPY)
+    with pytest.raises(ImportError, match="computed name"):
+        module.digest(script)
+    assert module.digest(script, "vwta.figures") != module.digest(script, "vwta.late")
+    assert tree / "src/vwta/figures/__init__.py" in module.sources(script, "vwta.figures")
+    assert tree / "src/vwta/late.py" not in module.sources(script, "vwta.figures")
+
+
+def test_jobs_import_the_package_that_was_read(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = load_module(tree / COPY)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["elsewhere", str(tree / "src")]))
+    for _ in range(2):
+        module.share(tree)
+        assert os.environ["PYTHONPATH"] == os.pathsep.join([str(tree / "src"), "elsewhere"])
+    with pytest.raises(SystemExit, match=r"would run the code in .*Remedy: make setup"):
+        module.share(ROOT)
+    module.share(ROOT / "docs")  # which brings no package

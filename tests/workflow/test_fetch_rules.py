@@ -1,10 +1,10 @@
 """Rules that fetch and prepare data: one set that cannot be had stops no other."""
 
 import hashlib
-import os
 import re
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from loading import environment
 
 from vwta.io.storage import read_tensors
 from vwta.paper.data.regression import matrix_sha256
@@ -22,7 +23,7 @@ MATRIX = np.arange(70.0).reshape(5, 14) / 8
 
 def snakemake(tree: Path, *targets: str, mirror: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "snakemake", "--configfile", "config/smoke.yaml", *targets]
-    env = {**os.environ, "VWTA_MIRROR": mirror}
+    env = environment(tree, VWTA_MIRROR=mirror)
     return subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=False)
 
 
@@ -82,7 +83,7 @@ def test_fetch_and_prepare(tree: Path, tmp_path: Path) -> None:
     edit(tree, "boston", file={"sources": [{"url": "https://127.0.0.1:9/new"}]})
     assert to_run(tree, target) == set(), "nor does another address"
     edit(tree, "boston", file={"checksums": [f"sha256:{'0' * 64}"]})
-    assert to_run(tree, target) == {"fetch_boston", "prepare_uci"}
+    assert to_run(tree, target) == {"fetch_file", "prepare_uci"}
 
 
 OWN = """
@@ -122,13 +123,14 @@ def test_own_tables_and_a_set_that_cannot_be_had(tree: Path) -> None:
     rents.write_text(rents.read_text().replace("cheap", "6.5"))
     status, said = run()
     assert status == 0, said
-    assert "The UCI study goes on without yacht, which could not be had" in said
+    assert "The UCI study goes on without yacht, which could not be downloaded" in said
     table = (tree / "results/smoke/tables/uci_nll_paper.md").read_text(encoding="utf-8")
     assert re.search(r"\| Yacht \| printed .*\n.* no data", table)
     assert "Boston" not in table
     assert re.search(r"\| rents \| ours \|", table)
-    assert len(list((study / "paper/rents/wta/K5").iterdir())) == 3
-    assert to_run(tree, "data/uci/yacht.safetensors") == {"fetch_yacht", "prepare_uci"}
+    with zipfile.ZipFile(study / "paper/rents/wta/K5/splits.zip") as archive:
+        assert archive.namelist() == [f"split{split}.safetensors" for split in range(3)]
+    assert to_run(tree, "data/uci/yacht.safetensors") == {"fetch_file", "prepare_uci"}
 
 
 def test_bad_table_stops_before_any_job(tree: Path) -> None:

@@ -1,7 +1,10 @@
 """Who works in a folder: what killed runs leave goes, what is in use stays."""
 
 import fcntl
+import importlib
+import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +14,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from loading import ROOT, load_module
 
 LOCK = Path(".snakemake/locks/0.output.lock")
 KEPT = ["smoke/.unfinished/abc/seed1.checkpoint", "smoke/tables/a.tmp", "smoke/.b.tmp"]
@@ -19,9 +21,10 @@ LEFT = ["smoke/.a.parquet.123.tmp", "smoke/audio/.ov1.77.tmp/scene.wav"]
 
 
 @pytest.fixture
-def turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """The module, in a folder that a killed run left."""
-    module = load_module("workflow/turns.py")
+    module = importlib.import_module("vwta.workflow.lock")
+    monkeypatch.setattr(module, "held", [])
     monkeypatch.chdir(tmp_path)
     for name in (LOCK, *(Path("results", name) for name in KEPT + LEFT)):
         name.parent.mkdir(parents=True, exist_ok=True)
@@ -31,80 +34,103 @@ def turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleTyp
         file.close()
 
 
+def mark() -> None:
+    """Marks files as Snakemake does, beside the marks that are there."""
+    LOCK.parent.mkdir(exist_ok=True)
+    number = len(list(LOCK.parent.iterdir()))
+    LOCK.with_name(f"{number}.output.lock").write_text("of this run")
+
+
 def left() -> list[str]:
     return [name for name in LEFT if Path("results", name).exists()]
 
 
-def test_killed_run_is_cleared_up_after(turns: ModuleType) -> None:
-    assert turns.at_work() is None
-    turns.begin(Path("results"))
+def test_killed_run_is_cleared_up_after(lock: ModuleType) -> None:
+    assert lock.at_work() is None
+    lock.remove_marks()
     assert not LOCK.exists()
+    assert left() == LEFT
+    mark()
+    lock.begin(Path("results"))
+    assert LOCK.exists(), "the run's own"
     assert left() == []
     assert all(Path("results", name).exists() for name in KEPT)
     assert not Path("results/smoke/audio/.ov1.77.tmp").exists()
 
 
 @pytest.mark.parametrize("who", ["begin", "attend"])
-def test_run_and_job_at_work_are_left_in_peace(turns: ModuleType, who: str) -> None:
-    turns.begin(Path("results")) if who == "begin" else turns.attend()
-    LOCK.parent.mkdir(exist_ok=True)
-    LOCK.write_text("of this run")
+def test_run_and_job_at_work_are_left_in_peace(lock: ModuleType, who: str) -> None:
+    lock.begin(Path("results")) if who == "begin" else lock.attend()
+    mark()
     Path("results", LEFT[0]).write_text("half")
-    assert turns.at_work()
-    turns.begin(Path("results"))
+    assert lock.at_work()
+    lock.remove_marks()
+    lock.begin(Path("results"))
     assert LOCK.exists()
     assert LEFT[0] in left()
-    for file in turns.held:
+    for file in lock.held:
         file.close()
-    assert turns.at_work() is None
-    turns.begin(Path("results"))
+    assert lock.at_work() is None
+    lock.remove_marks()
     assert not LOCK.exists()
 
 
-def test_who_is_at_work_is_named(turns: ModuleType) -> None:
-    turns.begin(Path("results"))
-    assert turns.at_work() is None  # a dry run marks no files
-    LOCK.parent.mkdir(exist_ok=True)
-    LOCK.write_text("of this run")
-    said = turns.at_work()
-    assert said.startswith(turns.socket.gethostname())
-    assert f"process {turns.os.getpid()} since 2" in said
+def test_who_is_at_work_is_named(lock: ModuleType) -> None:
+    lock.remove_marks()
+    lock.begin(Path("results"))
+    assert lock.at_work() is None  # a dry run marks no files
+    mark()
+    said = lock.at_work()
+    assert said.startswith(socket.gethostname())
+    assert f"process {os.getpid()} since 2" in said
 
 
-def test_another_machine_s_lock_stays(turns: ModuleType) -> None:
+def test_another_machine_s_lock_stays(lock: ModuleType) -> None:
     """The system's locks may not reach it."""
     Path(".snakemake/at_work").write_text("elsewhere process 1 since 2024-07-21 10:00:00\n")
+    mark()
     for _ in range(2):
-        turns.begin(Path("results"))
+        lock.remove_marks()
+        lock.begin(Path("results"))
         assert LOCK.exists()
         assert left() == LEFT
 
 
-def test_another_machine_s_mark_is_named(turns: ModuleType) -> None:
+def test_files_of_another_machine_s_run_go_with_its_marks(lock: ModuleType) -> None:
+    """Such as after `snakemake --unlock`."""
     Path(".snakemake/at_work").write_text("elsewhere process 1 since 2024-07-21 10:00:00\n")
-    assert turns.at_work() == "elsewhere process 1 since 2024-07-21 10:00:00"
+    shutil.rmtree(LOCK.parent)
+    mark()
+    lock.begin(Path("results"))
+    assert left() == []
+    assert Path(".snakemake/at_work").read_text().startswith(socket.gethostname())
+
+
+def test_another_machine_s_mark_is_named(lock: ModuleType) -> None:
+    Path(".snakemake/at_work").write_text("elsewhere process 1 since 2024-07-21 10:00:00\n")
+    assert lock.at_work() == "elsewhere process 1 since 2024-07-21 10:00:00"
 
 
 def test_lock_is_held_even_if_clearing_up_fails(
-    turns: ModuleType, monkeypatch: pytest.MonkeyPatch
+    lock: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forbidden(results: Path) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(turns, "clear_up", forbidden)
-    turns.begin(Path("results"))
-    assert len(turns.held) == 1
-    assert turns.at_work()
+    monkeypatch.setattr(lock, "remove_temporaries", forbidden)
+    lock.begin(Path("results"))
+    assert len(lock.held) == 1
+    assert lock.at_work()
 
 
-def test_one_turn_at_a_time(turns: ModuleType) -> None:
+def test_one_command_at_a_time(lock: ModuleType) -> None:
     """From the start to the end of a command, whatever marks there are."""
-    shutil.rmtree(LOCK.parent)
-    line = [sys.executable, str(ROOT / "workflow/turns.py"), sys.executable, "-c"]
+    line = [sys.executable, "-m", "vwta.workflow.lock", sys.executable, "-c"]
     waiting = "import sys; print('on', flush=True); sys.stdin.read()"
     with subprocess.Popen([*line, waiting], stdin=PIPE, stdout=PIPE, text=True) as first:
         assert first.stdout is not None
         assert first.stdout.readline() == "on\n"
+        assert not LOCK.exists(), "a stale mark goes before the command begins"
         second = subprocess.run(
             [*line, "print('too')"], capture_output=True, text=True, check=False
         )
@@ -113,22 +139,24 @@ def test_one_turn_at_a_time(turns: ModuleType) -> None:
         assert f"process {first.pid} since" in second.stderr
         assert "Remedy: wait until it ends" in second.stderr
         with pytest.raises(BlockingIOError):
-            turns.take_turn()
+            lock.hold()
         first.communicate("")
     done = subprocess.run([*line, "raise SystemExit(3)"], capture_output=True, check=False)
     assert done.returncode == 3
 
 
-def test_disk_without_locks(turns: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disk_without_locks(lock: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     def flock(*arguments: Any) -> None:
         raise OSError(37, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    turns.begin(Path("results"))
-    turns.attend()
-    turns.take_turn()
-    assert turns.at_work() is None
+    lock.begin(Path("results"))
+    lock.attend()
+    lock.hold()
+    lock.remove_marks()
+    assert lock.at_work() is None
     assert LOCK.exists()
-    monkeypatch.setattr(turns, "STATE", Path("results/smoke/tables/a.tmp"))  # cannot be a folder
-    turns.begin(Path("results"))
-    assert turns.held == []
+    assert left() == LEFT
+    monkeypatch.setattr(lock, "STATE", Path("results/smoke/tables/a.tmp"))  # cannot be a folder
+    lock.begin(Path("results"))
+    assert lock.held == []

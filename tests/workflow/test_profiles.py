@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import pytest
 import yaml
-from loading import ROOT
+from loading import ROOT, environment
 from snakemake.cli import get_argument_parser
 
 DOCS = (ROOT / "docs/cluster.md").read_text()
 PROFILES = {path.parent.name: path for path in sorted((ROOT / "profiles").glob("*/config.yaml"))}
 CLUSTERS = ["slurm", "cluster-generic"]
 OWN = {"slurm": "slurm-", "cluster-generic": "cluster-generic-"}  # options that a plugin brings
-GPU_RULES = ("train_synthetic_", "train_uci_", "train_audio", "predict_audio")
+GPU_RULES = ("train_synthetic", "train_uci", "train_audio", "predict_audio")
 
 
 class Job(NamedTuple):
@@ -40,8 +40,12 @@ def dry_run(tree: Path, *arguments: str) -> list[Job]:
     """The jobs of the full tier and of the published page, bundled as on a cluster."""
     bundles = [f"{group}={n}" for group, n in load("slurm")["group-components"].items()]
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--forceall", "--cores", "1"]
-    command += ["--group-components", *bundles, *arguments, "--", "all", "published_page"]
-    done = subprocess.run(command, cwd=tree, capture_output=True, text=True, timeout=300)
+    groups = [f"{rule}={group}" for rule, group in load("slurm")["groups"].items()]
+    command += ["--groups", *groups, "--group-components", *bundles, *arguments]
+    command += ["--", "all", "published_page"]
+    done = subprocess.run(
+        command, cwd=tree, env=environment(tree), capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     jobs = []
     rule = re.compile(r"( *)(?:local)?rule (\w+):((?:\n\1 {4}.*)+)")
@@ -49,7 +53,8 @@ def dry_run(tree: Path, *arguments: str) -> list[Job]:
         bundle = re.match(r"\[.*?\] Group job (\w+)", block)
         group = bundle[1] if bundle else None
         for _, name, rest in rule.findall(block):
-            if resources := re.search(r"resources: .*mem_mb.*", rest):
+            resources = re.search(r"resources: .*mem_mb.*", rest)
+            if resources and "output: " in rest:  # a target such as `all` makes nothing
                 asked = dict(re.findall(r"(\w+)=(\d+)", resources[0]))
                 numbers = (int(asked.get(key, 0)) for key in ("mem_mb", "runtime", "gpu"))
                 jobs.append(Job(name, group, submission, *numbers))
@@ -74,7 +79,7 @@ def retried(tree: Path) -> list[Job]:
 
 
 def is_local(rule: str) -> bool:
-    return rule.startswith(("fetch_", "lock_", "collect_", "gather_"))
+    return rule.startswith(("fetch_", "lock_", "collect", "gather_"))
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -89,22 +94,24 @@ def test_profiles_repeat_the_default_that_they_replace(name: str) -> None:
     default, own = load("default"), load(name)
     assert set(default.pop("resources")) <= set(own["resources"])
     default.pop("cores")
+    assert default.pop("default-resources").items() <= own["default-resources"].items()
     assert {key: own.get(key) for key in default} == default
 
 
 def test_both_clusters_bundle_alike_one_job_at_a_time() -> None:
     slurm, generic = map(load, CLUSTERS)
-    for key in ("group-components", "cores", "retries", "latency-wait"):
+    for key in ("groups", "group-components", "cores", "retries", "latency-wait"):
         assert slurm[key] == generic[key]
     assert slurm["cores"] == 1
     assert slurm["retries"] > 0
     assert slurm["latency-wait"] >= 60
 
 
-def test_groups_of_the_profiles_are_those_of_rules() -> None:
+def test_groups_of_the_profiles_are_of_rules() -> None:
     rules = "".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
-    groups = set(re.findall(r"group:\n +\"(\w+)\"", rules))
-    assert load("slurm")["group-components"].keys() <= groups
+    named = set(re.findall(r"^(?:use rule \w+ as|rule) (\w+)", rules, re.MULTILINE))
+    assert load("slurm")["groups"].keys() <= named
+    assert load("slurm")["group-components"].keys() <= set(load("slurm")["groups"].values())
 
 
 def test_scripts_of_the_scheduler_can_be_run() -> None:

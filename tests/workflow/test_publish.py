@@ -19,7 +19,6 @@ PLACE = Path("docs/results/synthetic")
 
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(ROOT / "workflow")
     return load_module("workflow/publish.py")
 
 
@@ -283,13 +282,13 @@ def test_rules_draw_from_given_metrics(
 
     def job(figure: str, name: str, *tables: str) -> Any:
         inputs = tuple(f"{results}/synthetic/metrics/{table}.parquet" for table in tables)
-        log = (f"{results}/logs/figure_{figure}{name}.log",)
-        output = f"{results}/figures/{figure}{name.replace('/', '_')}.png"
-        return module.Job(f"figure_{figure}", (output,), input=inputs, log=log)
+        log = (f"{results}/logs/figure/{figure}{name}.log",)
+        output = f"{results}/figures/{figure}{name}.png"
+        return module.Job("figure", (output,), input=inputs, log=log)
 
     jobs = [
-        job("nll_against_h", "/paper/K9", "evaluation"),
-        job("tuned", "/paper", "evaluation"),
+        job("nll_against_h", "_paper_K9", "evaluation"),
+        job("tuned", "_paper", "evaluation"),
         job("variants", "", "properties"),
     ]
     missing = module.draw(jobs, tmp_path, ["--configfile", "config/smoke.yaml", "--cores", "1"])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from loading import environment
 
 from vwta.io.storage import read_metadata, read_table, read_tensors
 from vwta.nn.networks import NETWORKS
@@ -16,39 +17,44 @@ from vwta.paper.metrics import COLUMNS
 
 RUN = "synthetic/paper/single_gaussian/wta/K9"
 
-PROOFS = {"figure_proof_radius", "figure_proof_partition"}
-PICTURES = {"figure_dirac_limits", "figure_qualitative"} | PROOFS
-SEEN = {"figure_weak_convergence", "figure_cells", "figure_point_density", "figure_variants"}
-PROPERTIES = {"evaluate_properties", "collect_properties", "table_idle"} | SEEN
-CURVES = {"collect_curves_synthetic", "figure_training_curves"}
-AGAINST_K = {"figure_quantitative", "figure_quantitative_std"}
-OF_GRID = {"figure_nll_against_h", "figure_tuned"} | AGAINST_K
+# Jobs are named by rule; where several files of a rule may change alone, by the file as well.
+PROOFS = {"figure proof_radius", "figure proof_partition"}
+PICTURES = {"figure dirac_limits", "figure qualitative"} | PROOFS
+SEEN = {"figure weak_convergence", "figure cells", "figure point_density", "figure variants"}
+PROPERTIES = {"evaluate_properties", "collect synthetic properties", "table_idle"} | SEEN
+CURVES = {"collect_curves synthetic", "figure training_curves"}
+AGAINST_K = {"figure quantitative", "figure quantitative_std"}
+OF_GRID = {"figure nll_against_h", "figure tuned"} | AGAINST_K
 TABLES = {"table_protocols"}
-DRAWN = {"figure_training_curves"} | OF_GRID | PICTURES | SEEN
-GRID = {"evaluate_synthetic", "collect_synthetic"} | OF_GRID | TABLES
-TRANSPORTED = {"evaluate_emd", "collect_emd"} | AGAINST_K | TABLES
+DRAWN = {"figure training_curves"} | OF_GRID | PICTURES | SEEN
+GRID = {"evaluate_synthetic", "collect synthetic evaluation"} | OF_GRID | TABLES
+TRANSPORTED = {"evaluate_emd", "collect synthetic emd"} | AGAINST_K | TABLES
 EVALUATED = GRID | TRANSPORTED
 TRAINED = (
-    {"train_synthetic_0", "predict_synthetic", "export_explorer"}
+    {"train_synthetic", "predict_synthetic", "export_explorer"}
     | EVALUATED
     | CURVES
     | PICTURES
     | PROPERTIES
 )
-THEORY = {"evaluate_synthetic_theory", "collect_synthetic_theory"} | AGAINST_K
+THEORY = {"evaluate_synthetic_theory", "collect synthetic theory"} | AGAINST_K
 THEORY |= PROPERTIES
 KEPT = EVALUATED | PROPERTIES | PICTURES | {"predict_synthetic", "export_explorer"}
 MODELLED = EVALUATED | {"evaluate_emd_truth"}
 MEASURED = EVALUATED | THEORY | {"evaluate_emd_truth"}
-UCI_DRAWN = {"table_uci", *(f"figure_uci_{name}" for name in ("paper", "released", "improved"))}
-UCI_MEASURED = {"evaluate_uci", "collect_uci"} | UCI_DRAWN
-UCI_TRAINED = {"train_uci_diabetes"} | UCI_MEASURED
-AUDIO_CURVES = {f"figure_audio_{name}" for name in ("paper", "improved", "released")}
-AUDIO_SEEN = {f"figure_audio_scenes_{name}" for name in ("paper", "improved", "released")}
-AUDIO_DRAWN = {"table_audio"} | AUDIO_CURVES
-AUDIO_MEASURED = {"evaluate_audio", "collect_audio"} | AUDIO_DRAWN
+UCI_DRAWN = {"table_uci", "figure_uci", "figure uci_search_v_wta_ensemble"}
+UCI_MEASURED = {"evaluate_uci", "collect uci evaluation", "collect uci searches"} | UCI_DRAWN
+UCI_TRAINED = {"train_uci"} | UCI_MEASURED
+AUDIO_CURVES = {"figure audio_training_curves", "figure audio_training_curves_released"}
+AUDIO_SEEN = {
+    f"figure audio_{name}{protocol}"
+    for name in ("scenes", "scenes_on_sphere")
+    for protocol in ("", "_improved", "_released")
+}
+AUDIO_DRAWN = {"table_audio", "figure_audio"}
+AUDIO_MEASURED = {"evaluate_audio", "collect audio evaluation"} | AUDIO_DRAWN
 AUDIO_PREDICTED = {"predict_audio", "show_audio"} | AUDIO_SEEN | AUDIO_MEASURED
-AUDIO_TRAINED = {"train_audio", "collect_curves_audio"} | AUDIO_PREDICTED
+AUDIO_TRAINED = {"train_audio", "collect_curves audio"} | AUDIO_PREDICTED | AUDIO_CURVES
 # Verdicts are given anew when any table of metrics changes.
 TOLD = {"evaluate_synthetic", "evaluate_emd", "evaluate_properties", "evaluate_synthetic_theory"}
 TOLD |= {"evaluate_emd_truth", "evaluate_uci", "evaluate_audio"}
@@ -58,16 +64,32 @@ def snakemake(tree: Path, *arguments: str) -> str:
     """Run Snakemake at the smoke tier in a tree; its output."""
     command = [sys.executable, "-m", "snakemake", "--configfile", "config/smoke.yaml", *arguments]
     done = subprocess.run(
-        command, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        command,
+        cwd=tree,
+        env=environment(tree),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout
     return done.stdout
 
 
 def jobs(tree: Path, *arguments: str) -> set[str]:
-    """Rules that Snakemake would run."""
-    output = snakemake(tree, "--dry-run", "--quiet", "reason", *arguments)
-    return set(re.findall(r"^(\w+) +\d+$", output, re.MULTILINE)) - {"all", "total"}
+    """Jobs that Snakemake would run: their rules, with what tells figures and tables apart."""
+    output = snakemake(tree, "--dry-run", *arguments)
+    found = set()
+    for rule, about in re.findall(r"^(?:local)?rule (\w+):\n((?: {4}.*\n)+)", output, re.MULTILINE):
+        given = dict(re.findall(r"(\w+)=([^,\n]*)", "".join(re.findall("wildcards: .*", about))))
+        if rule == "figure":
+            name = given["figure"]
+            kind = re.sub(r"(_(paper|improved|K9))+$", "", name)
+            rule += f" {name if name.startswith('audio_') else kind}"
+        elif rule.startswith("collect"):
+            rule = " ".join([rule, *given.values()])
+        found.add(rule)
+    return found - {"all"}
 
 
 @pytest.fixture(scope="session")
@@ -241,7 +263,7 @@ def test_every_job_has_log_and_benchmark(tree: Path, results: Path) -> None:
     assert len(logs) == int(total) - 1  # `all` makes nothing
     assert all((pd.read_csv(path, sep="\t")["s"] > 0).all() for path in costs)
     training = (
-        results / f"logs/train_synthetic/{RUN.removeprefix('synthetic/')}/0.log"
+        results / f"logs/train_synthetic/{RUN.removeprefix('synthetic/')}/seed1234.log"
     ).read_text()
     assert "epoch 2/2: training" in training
 
@@ -278,7 +300,7 @@ def test_distances_declare_their_work(tree: Path) -> None:
             "src/vwta/paper/methods.py",
             '"V-WTA"',
             '"Voronoi-WTA"',
-            DRAWN - {"figure_variants"} | UCI_DRAWN | AUDIO_DRAWN | AUDIO_SEEN,
+            DRAWN - {"figure_variants"} | UCI_DRAWN | AUDIO_DRAWN | AUDIO_SEEN | AUDIO_CURVES,
         ),
         (
             "src/vwta/nn/losses.py",
@@ -326,14 +348,13 @@ def test_distances_declare_their_work(tree: Path) -> None:
             "ANGLES = 64",
             PROPERTIES | PROOFS,
         ),
-        ("config/config.yaml", "set: disc", "set: quadrant", {"figure_proof_partition"}),
-        ("config/config.yaml", "seeds_per_job: 1", "seeds_per_job: 5", set()),
+        ("config/config.yaml", "set: disc", "set: quadrant", {"figure proof_partition"}),
         ("config/config.yaml", "tolerance: 0.01", "tolerance: 0.02", GRID | AUDIO_MEASURED),
         (
             "src/vwta/paper/figures/against_K.py",
             "capsize=1.5",
             "capsize=2",
-            AGAINST_K | {"figure_tuned"},
+            AGAINST_K | {"figure tuned"},
         ),
         (
             "src/vwta/paper/figures/training_curves.py",
@@ -348,7 +369,7 @@ def test_distances_declare_their_work(tree: Path) -> None:
             "config/protocols/audio/paper.yaml",
             "kept_by: loss",
             "kept_by: distance",
-            AUDIO_PREDICTED - {f"figure_audio_scenes_{name}" for name in ("improved", "released")},
+            AUDIO_PREDICTED - {name for name in AUDIO_SEEN if name.endswith("ed")},
         ),
         (
             "config/smoke.yaml",
@@ -357,7 +378,7 @@ def test_distances_declare_their_work(tree: Path) -> None:
             {"make_scenes", "features_audio"} | AUDIO_TRAINED,
         ),
         ("config/claims.yaml", "[protein, year]", "[year, protein]", {"judge"}),
-        ("src/vwta/page/assets/page.css", "margin: 0", "margin: 1px", {"report_page"}),
+        ("src/vwta/paper/page/assets/page.css", "margin: 0", "margin: 1px", {"report_page"}),
         ("src/vwta/paper/page/score.py", '"In all"', '"Together"', {"report_page"}),
         ("config/smoke.yaml", "targets: 20 ", "targets: 30 ", {"export_explorer"}),
     ],
@@ -389,7 +410,7 @@ def test_edits_without_effect_run_nothing(
 def test_a_new_seed_trains_itself_alone(tree: Path, edit: Callable[[str, str, str], None]) -> None:
     edit("config/smoke.yaml", "seeds: [1234]", "seeds: [1234, 1244]")
     assert jobs(tree) == EVALUATED | CURVES | PROPERTIES | {
-        "train_synthetic_1",
+        "train_synthetic",
         "judge",
         "report_page",
     }
@@ -400,15 +421,15 @@ def test_a_new_seed_trains_itself_alone(tree: Path, edit: Callable[[str, str, st
     [
         (
             "synthetic",
-            {"synthetic", "generate_synthetic", "train_synthetic_0"}
+            {"synthetic", "generate_synthetic", "train_synthetic"}
             | (MEASURED | CURVES) - DRAWN - TABLES - {"table_idle"},
         ),
         (
             "audio",
-            {"audio", "make_scenes", "features_audio", "collect_curves_audio"}
-            | (AUDIO_TRAINED - AUDIO_DRAWN - AUDIO_SEEN - {"show_audio"}),
+            {"audio", "make_scenes", "features_audio", "collect_curves audio"}
+            | (AUDIO_TRAINED - AUDIO_DRAWN - AUDIO_SEEN - AUDIO_CURVES - {"show_audio"}),
         ),
-        (f"results/other/{RUN}/seed1234.safetensors", {"generate_synthetic", "train_synthetic_0"}),
+        (f"results/other/{RUN}/seed1234.safetensors", {"generate_synthetic", "train_synthetic"}),
     ],
 )
 def test_stages_and_files_can_be_asked_for(

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 import yaml
-from loading import ROOT, load_module
+from loading import ROOT
+
+from vwta.workflow import validation as checks
 
 FOLDERS = ("src", "workflow", "envs", "benchmarks")
 SOURCES = sorted(path for name in FOLDERS for path in (ROOT / name).rglob("*.py"))
+SCHEMAS = ROOT / "workflow/schemas"
 RULES = sorted([ROOT / "Snakefile", *(ROOT / "workflow").rglob("*.smk")])
 
 # Modules that run what they read, and functions that do, or that start a shell.
@@ -88,11 +91,10 @@ def test_downloads_have_one_door() -> None:
     assert users == ["connection.py"]
 
 
-@pytest.fixture(scope="module")
-def validation() -> ModuleType:
-    module = load_module("workflow/validation.py")
-    module.load = cache(module.load)  # of schemas, which are asked again and again
-    return module
+@pytest.fixture
+def validation(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.setattr(checks, "load", cache(checks.load))  # schemas are asked again and again
+    return checks
 
 
 @cache
@@ -113,8 +115,8 @@ def test_names_in_the_configuration_are_no_paths(validation: ModuleType, name: s
         config[study][key] = [name]
     files = deepcopy(load("config/data.yaml"))
     files["uci"]["boston"]["file"]["path"] = name
-    lines = validation.problems(config, "config.schema.yaml")
-    lines += validation.problems(files, "data.schema.yaml")
+    lines = validation.problems(config, SCHEMAS / "config.schema.yaml")
+    lines += validation.problems(files, SCHEMAS / "data.schema.yaml")
     places = {line.partition(" = ")[0] for line in lines}
     assert places >= {
         "tier",
@@ -132,9 +134,9 @@ def test_names_of_own_tables_are_no_paths(validation: ModuleType, name: str) -> 
     config = deepcopy(load("config/config.yaml"))
     config["uci"]["datasets"] = [{"csv": name, "target": "y"}]
     sets = list(load("config/data.yaml")["uci"])
-    wrong = validation.problems(config, "config.schema.yaml") or validation.contradictions(
-        config, sets
-    )
+    wrong = validation.problems(
+        config, SCHEMAS / "config.schema.yaml"
+    ) or validation.contradictions(config, sets)
     stem = validation.set_name({"csv": name})
     assert wrong or re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", stem)
 

@@ -1,149 +1,131 @@
-# The audio study: scenes (rules/audio_scenes.smk) -> features -> train -> predict -> evaluate -> collect.
+# The audio study: scenes (rules/data.smk) -> features -> train -> predict -> evaluate -> collect.
+
+AUDIO_RUN = "{protocol}/{dataset}/{model}/K{K}"
+AUDIO_NETWORK = f"{AUDIO}/{AUDIO_RUN}/seed{{seed}}.safetensors"
+AUDIO_PREDICTIONS = f"{AUDIO}/{AUDIO_RUN}/predictions_seed{{seed}}.safetensors"
+AUDIO_SHOWN = f"{AUDIO}/{AUDIO_RUN}/scenes_seed{{seed}}.safetensors"
+TARGETS["audio"] = expand(
+    f"{AUDIO}/metrics/{{table}}.parquet", table=["evaluation", "curves"]
+)
+COLLECTED["audio"] = {
+    "evaluation": AUDIO_STUDY.runs(
+        None, f"{AUDIO}/{{protocol}}/{{dataset}}/metrics.parquet"
+    )
+}
+CURVES["audio"] = {
+    name: AUDIO_STUDY.runs(None, AUDIO_NETWORK, [name]) for name in AUDIO_STUDY.trainers
+}
 
 
 rule audio:
+    """Metrics of the audio study."""
     input:
-        f"{AUDIO}/metrics/evaluation.parquet",
-        f"{AUDIO}/metrics/curves.parquet",
+        TARGETS["audio"],
 
 
 rule features_audio:
+    """Compute the features and labels of all scenes of an overlap and a split."""
     input:
-        AUDIO_SCENES,
+        SCENES,
     output:
-        labels=AUDIO_FEATURES,
-        train=audio_features("train"),
-        test=audio_features("test"),
+        labels=f"{AUDIO_FEATURES}.safetensors",
+        train=f"{AUDIO_FEATURES}_train.npy",
+        test=f"{AUDIO_FEATURES}_test.npy",
     log:
         f"{LOGS}/features_audio/ov{{overlap}}_split{{split}}.log",
-    benchmark:
-        f"{BENCHMARKS}/features_audio/ov{{overlap}}_split{{split}}.tsv"
     priority: 2
-    group:
-        "audio_features"
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
     resources:
         mem_mb=growing(4000),
         runtime=growing(60),
-        archives=AUDIO_TURN,
+        archives=ONE_ARCHIVE,
     params:
         settings={"seconds": AUDIO_STUDY["seconds"], **AUDIO_STUDY["features"]},
-        code=digest("features_audio.py"),
+        code=code("features_audio.py"),
     script:
         "../scripts/features_audio.py"
 
 
 rule train_audio:
+    """Train a network of the audio study."""
     input:
-        train=audio_fold("train"),
-        validation=audio_fold("validation"),
-        labels=audio_labels("train", "validation"),
+        train=AUDIO_STUDY.fold("train"),
+        validation=AUDIO_STUDY.fold("validation"),
+        labels=AUDIO_STUDY.labels("train", "validation"),
     output:
         AUDIO_NETWORK,
     log:
         f"{LOGS}/train_audio/{AUDIO_RUN}/seed{{seed}}.log",
-    benchmark:
-        f"{BENCHMARKS}/train_audio/{AUDIO_RUN}/seed{{seed}}.tsv"
-    wildcard_constraints:
-        dataset=AUDIO_SOURCE,
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
     resources:
         mem_mb=growing(6000),
         runtime=growing(720),
         gpu=GPUS,
-        work=audio_work,
+        work=AUDIO_STUDY.training_work,
     params:
-        settings=audio_training,
+        settings=AUDIO_STUDY.training,
         device=config["device"],
         unfinished=UNFINISHED,
-        code=digest("train_audio.py"),
+        code=code("train_audio.py"),
     script:
         "../scripts/train_audio.py"
 
 
 rule predict_audio:
+    """Run a trained network over the validation and test folds."""
     input:
-        network=taken_from(audio_trainer, AUDIO_NETWORK),
-        validation=audio_fold("validation"),
-        test=audio_fold("test"),
-        labels=audio_labels("validation", "test"),
+        network=AUDIO_STUDY.network(AUDIO_NETWORK),
+        validation=AUDIO_STUDY.fold("validation"),
+        test=AUDIO_STUDY.fold("test"),
+        labels=AUDIO_STUDY.labels("validation", "test"),
     output:
         AUDIO_PREDICTIONS,
     log:
         f"{LOGS}/predict_audio/{AUDIO_RUN}/seed{{seed}}.log",
-    benchmark:
-        f"{BENCHMARKS}/predict_audio/{AUDIO_RUN}/seed{{seed}}.tsv"
-    wildcard_constraints:
-        dataset=AUDIO_SOURCE,
-    group:
-        "audio_prediction"
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
     resources:
         mem_mb=growing(6000),
         runtime=growing(120),
         gpu=GPUS,
     params:
-        kept_by=lambda wildcards: AUDIO_PROTOCOLS[wildcards.protocol]["evaluation"][
-            "kept_by"
-        ],
+        kept_by=AUDIO_STUDY.kept_by,
         batch_size=AUDIO_STUDY["training"]["batch_size"],
         device=config["device"],
-        code=digest("predict_audio.py"),
+        code=code("predict_audio.py"),
     script:
         "../scripts/predict_audio.py"
 
 
 rule evaluate_audio:
+    """Measure the estimators of all networks of a protocol."""
     input:
-        predictions=audio_predictions,
-        validation=audio_fold("validation"),
-        test=audio_fold("test"),
-        labels=audio_labels("validation", "test"),
+        predictions=lambda wildcards: AUDIO_STUDY.runs(
+            None, AUDIO_PREDICTIONS, [wildcards.protocol]
+        ),
+        validation=AUDIO_STUDY.fold("validation"),
+        test=AUDIO_STUDY.fold("test"),
+        labels=AUDIO_STUDY.labels("validation", "test"),
     output:
         f"{AUDIO}/{{protocol}}/{{dataset}}/metrics.parquet",
     log:
         f"{LOGS}/evaluate_audio/{{protocol}}/{{dataset}}.log",
-    benchmark:
-        f"{BENCHMARKS}/evaluate_audio/{{protocol}}/{{dataset}}.tsv"
-    wildcard_constraints:
-        dataset=AUDIO_SOURCE,
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
     resources:
         mem_mb=growing(6000),
         runtime=growing(240),
     params:
         settings={**AUDIO_STUDY["evaluation"], "noise": AUDIO_STUDY["noise"]},
-        code=digest("evaluate_audio.py"),
+        code=code("evaluate_audio.py"),
     script:
         "../scripts/evaluate_audio.py"
 
 
 rule show_audio:
+    """Take what pictures of scenes show from a network's predictions."""
     input:
         predictions=AUDIO_PREDICTIONS,
-        test=audio_fold("test"),
-        labels=audio_labels("test"),
+        test=AUDIO_STUDY.fold("test"),
+        labels=AUDIO_STUDY.labels("test"),
     output:
-        f"{AUDIO}/{AUDIO_RUN}/scenes_seed{{seed}}.safetensors",
+        AUDIO_SHOWN,
     log:
         f"{LOGS}/show_audio/{AUDIO_RUN}/seed{{seed}}.log",
-    benchmark:
-        f"{BENCHMARKS}/show_audio/{AUDIO_RUN}/seed{{seed}}.tsv"
-    wildcard_constraints:
-        dataset=AUDIO_SOURCE,
-    group:
-        "audio_figures"
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
     resources:
         mem_mb=growing(2000),
         runtime=growing(30),
@@ -154,54 +136,6 @@ rule show_audio:
             "noise": AUDIO_STUDY["noise"],
             "seed": AUDIO_STUDY["evaluation"]["seed"],
         },
-        code=digest("show_audio.py"),
+        code=code("show_audio.py"),
     script:
         "../scripts/show_audio.py"
-
-
-rule collect_audio:
-    input:
-        runs(AUDIO_STUDY, None, f"{AUDIO}/{{protocol}}/{{dataset}}/metrics.parquet"),
-    output:
-        f"{AUDIO}/metrics/evaluation.parquet",
-    log:
-        f"{LOGS}/collect_audio.log",
-    benchmark:
-        f"{BENCHMARKS}/collect_audio.tsv"
-    localrule: True
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-    params:
-        code=digest("collect.py"),
-    script:
-        "../scripts/collect.py"
-
-
-rule collect_curves_audio:
-    input:
-        **{
-            name: runs(AUDIO_STUDY, None, AUDIO_NETWORK, [name])
-            for name in AUDIO_PROTOCOLS
-            if audio_trainer(name) == name
-        },
-    output:
-        f"{AUDIO}/metrics/curves.parquet",
-    log:
-        f"{LOGS}/collect_curves_audio.log",
-    benchmark:
-        f"{BENCHMARKS}/collect_curves_audio.tsv"
-    localrule: True
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-    params:
-        code=digest("collect_curves.py"),
-    script:
-        "../scripts/collect_curves.py"

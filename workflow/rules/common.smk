@@ -1,295 +1,175 @@
-# What all studies share: the checked configuration, where things go, what a job depends on.
+# What all studies share: the checked configuration, the studies, the places of files.
 
-import itertools
 import math
 import os
-import sys
+import re
 from pathlib import Path
 
-sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
+from vwta.workflow import catalogue, lock
+from vwta.workflow.audio import AudioStudy
+from vwta.workflow.catalogue import complete
+from vwta.workflow.configuration import (
+    JUDGEMENT,
+    check_config,
+    read_files,
+    read_judgement,
+    read_protocols,
+    refuse,
+)
+from vwta.workflow.digest import digest, share
+from vwta.workflow.study import growing, unrecorded, warnings
+from vwta.workflow.synthetic import SyntheticStudy
+from vwta.workflow.uci import UCIStudy
 
-import turns
-import validation
-from digest import digest
-
-if workflow.is_main_process:  # neither a job of its own, nor one on another machine
-    turns.begin(Path("results"))
-else:  # a submission is at work between two of its jobs as well
-    turns.attend()
-
+# The workflow's own sources, wherever it is run.
+ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parents[1]
 OVERLAYS = [str(path) for path in workflow.overwrite_configfiles]
+FILES = read_files(ROOT)
+check_config(config, FILES, ROOT, OVERLAYS)
+share(ROOT)
+if not workflow.is_main_process:
+    lock.attend()  # a submission to a cluster is at work between two of its jobs as well
 
 
-def check(problems, place):
-    """Stop before any job if there are problems."""
-    if problems:
-        lines = "\n".join(f"  {line}" for line in problems)
-        sys.exit(f"{place} cannot be used:\n{lines}\nNothing was run.")
+onstart:
+    lock.begin(Path("results"))
 
 
-def read_protocol(study, name):
-    """The switches of a protocol of a study, by stage."""
-    path = Path(workflow.basedir, "config", "protocols", study, f"{name}.yaml")
-    switches = validation.load(path)
-    problems = validation.problems(switches, f"protocol.{study}.schema.yaml")
-    if study == "synthetic" and not problems:
-        problems = validation.protocol_contradictions(switches)
-    check(problems, f"The protocol {study}/{path.name}")
-    return switches
-
-
-FILES = validation.load(Path(workflow.basedir, "config", "data.yaml"))
-check(
-    validation.problems(FILES, "data.schema.yaml")
-    or validation.data_contradictions(FILES),
-    "The table of files config/data.yaml",
-)
-check(
-    validation.problems(config, "config.schema.yaml")
-    or validation.contradictions(config, list(FILES["uci"])),
-    " + ".join(["The configuration config/config.yaml", *OVERLAYS]),
-)
-
-STUDIES = ["synthetic", "uci", "audio"]
 RESULTS = f"results/{config['tier']}"
 LOGS = f"{RESULTS}/logs"
-BENCHMARKS = f"{RESULTS}/benchmarks"
+FIGURES = f"{RESULTS}/figures"
+TABLES = f"{RESULTS}/tables"
 UNFINISHED = f"{RESULTS}/.unfinished"  # no rule declares what is in there, so it outlives failures
-PROTOCOLS = {
-    name: read_protocol("synthetic", name) for name in config["synthetic"]["protocols"]
-}
-UCI_PROTOCOLS = {
-    name: read_protocol("uci", name) for name in config["uci"]["protocols"]
-}
-check(
-    validation.ownership_problems(PROTOCOLS),
-    "The choice of protocols in synthetic.protocols",
-)
-GPUS = int(config["device"] == "cuda")
-at_once = workflow.resource_settings.cores  # None: any number
-if workflow.is_main_process and workflow.nodes and at_once != 1:
-    logger.warning(
-        "On a cluster jobs of a submission run one after the other, but the time they ask for is that of "
-        f"{at_once or 'all'} at once: it may not suffice. Remedy: --workflow-profile profiles/slurm, in "
-        "place of profiles/default and not beside it as with --profile; or --cores 1"
-    )
 CACHE = os.path.expanduser(config["data"]["cache"])
-NOTES = f"{CACHE}/.absent"  # a note for each file that could not be had
+NOTES = f"{CACHE}/.absent"  # a note for each file that could not be downloaded
 MIRROR = os.path.expanduser(
     config["data"]["mirror"] or os.environ.get("VWTA_MIRROR", "")
 )
-
-
-def chunks(items, size):
-    """Consecutive pieces of a list, of at most a size."""
-    return [items[start : start + size] for start in range(0, len(items), size)]
-
-
-def growing(amount):
-    """Resource function: an amount, and as much again for each attempt that failed."""
-    return lambda wildcards, attempt: amount * attempt
-
-
-def kept_at(entry):
-    """Where the file of an entry of FILES is kept, None if a package brings it."""
-    path = entry["file"].get("path")
-    return path and f"{CACHE}/{path}"
-
-
-def unrecorded(value):
-    """Params function: a value whose change runs nothing again.
-
-    Snakemake records no params that follow from the output.
-    """
-    return lambda wildcards, output: value
-
-
-def trainer(name):
-    """The protocol whose networks a protocol takes: often itself."""
-    return PROTOCOLS[name].get("networks", name)
-
-
-def drawer(name):
-    """The protocol whose data a protocol takes: often itself."""
-    return PROTOCOLS[trainer(name)].get("sets", trainer(name))
-
-
-def taken_from(protocol, pattern):
-    """Input function: a pattern's path in another protocol, which follows from the job's own."""
-    return lambda wildcards: pattern.format(
-        **{**wildcards, "protocol": protocol(wildcards.protocol)}
-    )
-
-
-def scope(study, name, stage=None):
-    """What of a study a protocol runs in a stage: lists of datasets, models, K and seeds."""
-    restriction = study["protocols"][name]
-    narrowed = {**study, **restriction, **restriction.get(stage, {})}
-    return {
-        key: [value for value in study[key] if value in narrowed[key]]
-        for key in ("datasets", "models", "K", "seeds")
-    }
-
-
-def runs(study, stage, pattern, protocols=None, **narrower):
-    """Paths of a pattern, for all that protocols (every one, if none is named) run in a stage.
-
-    What is `narrower` leaves out what it does not list.
-    """
-    paths = []
-    for name in study["protocols"] if protocols is None else protocols:
-        wanted = scope(study, name, stage)
-        for key, values in narrower.items():
-            wanted[key] = [value for value in wanted[key] if value in values]
-        for dataset, model, K, seed in itertools.product(*wanted.values()):
-            paths.append(
-                pattern.format(
-                    protocol=name, dataset=dataset, model=model, K=K, seed=seed
-                )
-            )
-    return list(dict.fromkeys(paths))
-
-
-def networks(study, stage, pattern):
-    """Input function: the networks that the job's protocol takes in a stage, of its problem."""
-
-    def of(wildcards):
-        own = pattern.replace("{protocol}", trainer(wildcards.protocol))
-        return runs(
-            study, stage, own, [wildcards.protocol], datasets=[wildcards.dataset]
-        )
-
-    return of
-
-
-def training_switches(wildcards):
-    """Params function: the switches of the job's protocol that its training depends on."""
-    data = PROTOCOLS[drawer(wildcards.protocol)]["data"]
-    rows = {name: data[name] for name in ("epochs_see", "clouds")}
-    return {**PROTOCOLS[wildcards.protocol]["training"], **rows}
-
-
-def evaluation_switches(wildcards):
-    """Params function: the switches of the job's protocol for every evaluation."""
-    return {"kept_by": PROTOCOLS[wildcards.protocol]["evaluation"]["kept_by"]}
-
-
-def emd_switches(wildcards):
-    """Params function: the switches of the job's protocol for distances."""
-    return PROTOCOLS[wildcards.protocol]["evaluation"]
-
-
-def clouds(wildcards):
-    """Params function: whether the job's protocol draws from points drawn once."""
-    return PROTOCOLS[drawer(wildcards.protocol)]["data"]["clouds"]
-
-
-def constants(study):
-    """Params function: the constants of the job's problem, in its protocol."""
-
-    def of(wildcards):
-        own = PROTOCOLS[drawer(wildcards.protocol)]["data"]["constants"]
-        name = wildcards.dataset
-        return {**study["constants"].get(name, {}), **own.get(name, {})}
-
-    return of
-
-
-def law(study):
-    """Params function: what the law of the job's data depends on."""
-    of = constants(study)
-    data = study["data"]
-    return lambda wildcards: {
-        "constants": of(wildcards),
-        "clouds": clouds(wildcards),
-        "rows": data["rows"],
-        "seed": data["seed"],
-    }
-
-
-def bins(study):
-    """Params function: the bins of a histogram with the job's K, None for another model."""
-    grids = {math.prod(grid): grid for grid in study["grids"]}
-
-    def of(wildcards):
-        if wildcards.model != "hist":
-            return None
-        return {"grid": grids[int(wildcards.K)], **study["domain"]}
-
-    return of
-
-
-def emd_settings(study):
-    """Params function: how to measure distances, with the bandwidths of the job's problem."""
-    settings = study["emd"]
-    return lambda wildcards: {**settings, "h": settings["h"][wildcards.dataset]}
-
-
-def emd_work(study):
-    """Resource function: thousands of pairs of points of a job, over the laws it measures."""
-    settings = study["emd"]
-    pairs = settings["inputs"] * settings["samples"] ** 2
-
-    def of(wildcards):
-        if wildcards.get("model") != "wta":
-            return pairs // 10**3
-        bandwidths = settings["h"][wildcards.dataset]
-        return pairs * (1 + len(bandwidths)) // 10**3  # with the uniform kernel
-
-    return of
-
-
-def properties_settings(study):
-    """Params function: how to measure properties, with the optimum where the data are the own."""
-    settings = {**study["properties"], "h": study["evaluation"]["h"]}
-
-    def of(wildcards):
-        own = drawer(wildcards.protocol) == wildcards.protocol
-        return {**settings, "optimum": settings["optimum"] if own else None}
-
-    return of
-
-
-def training_work(study, seeds):
-    """Resource function: millions of multiplications of a job, which its time is proportional to."""
-    widths, rows = study["training"]["widths"], study["data"]["rows"]["train"]
-    trunk = sum(before * after for before, after in zip([1, *widths], widths))
-    passes = len(seeds) * study["training"]["epochs"] * rows
-    outputs = {"wta": 3, "hist": 1, "mdn": 4}  # of the network, for each of the K
-
-    def of(wildcards):
-        heads = widths[-1] * outputs[wildcards.model] * int(wildcards.K)
-        return passes * (trunk + heads) // 10**6
-
-    return of
-
-
-def evaluation_work(study):
-    """Resource function: thousands of rows times K of a job, over its networks."""
-    rows = study["data"]["rows"]["test"] + study["data"]["rows"]["validation"]
-
-    def of(wildcards):
-        wanted = scope(study, wildcards.protocol, "evaluation")
-        networks = len(wanted["models"]) * len(wanted["seeds"])
-        return rows * networks * sum(wanted["K"]) // 10**3
-
-    return of
-
-
-def properties_work(study):
-    """Resource function: millions of distances of a job, over its networks."""
-    points = study["properties"]["inputs"] * study["properties"]["points"]
-
-    def of(wildcards):
-        wanted = scope(study, wildcards.protocol, "properties")
-        networks = len(wanted["models"]) * len(wanted["seeds"])
-        return points * networks * sum(wanted["K"]) // 10**6
-
-    return of
+SYNTHETIC = f"{RESULTS}/synthetic"
+UCI = f"{RESULTS}/uci"
+AUDIO = f"{RESULTS}/audio"
+AUDIO_FEATURES = (
+    f"{AUDIO}/features/{config['audio']['source']}/ov{{overlap}}_split{{split}}"
+)
+
+STUDY = SyntheticStudy(
+    config["synthetic"],
+    read_protocols(ROOT, "synthetic", config["synthetic"]["protocols"]),
+)
+UCI_STUDY = UCIStudy(
+    config["uci"], read_protocols(ROOT, "uci", config["uci"]["protocols"]), FILES["uci"]
+)
+AUDIO_STUDY = AudioStudy(
+    config["audio"],
+    read_protocols(ROOT, "audio", config["audio"]["protocols"]),
+    f"{AUDIO_FEATURES}_{{part}}.npy",
+)
+HEADLINE = STUDY["headline"]
+GPUS = int(config["device"] == "cuda")
+TARGETS = {}  # files of each target that users may ask for
+
+refuse(UCI_STUDY.lost_tables(), "The tables of your own in uci.datasets")
+ABSENT = UCI_STUDY.absent(Path(NOTES), Path(CACHE))
+UCI_SETS = [name for name in UCI_STUDY.asked if name not in ABSENT]
+AUDIO_ABSENT = AUDIO_STUDY.absent(Path(NOTES))
+
+if workflow.is_main_process:
+    for line in warnings(
+        ABSENT,
+        AUDIO_ABSENT,
+        NOTES,
+        CACHE,
+        workflow.nodes,
+        workflow.resource_settings.cores,
+    ):
+        logger.warning(line)
 
 
 wildcard_constraints:
-    protocol="|".join({**PROTOCOLS, **UCI_PROTOCOLS, **config["audio"]["protocols"]}),
-    model="wta|hist|mdn|m_vmf",
+    protocol="|".join(
+        {**STUDY.protocols, **UCI_STUDY.protocols, **AUDIO_STUDY.protocols}
+    ),
+    model="|".join({*STUDY["models"], *UCI_STUDY["models"], *AUDIO_STUDY["models"]}),
+    dataset="|".join(
+        [*STUDY["datasets"], *FILES["uci"], *UCI_STUDY.own, AUDIO_STUDY.source]
+    ),
+    study="synthetic|uci|audio",
     K=r"\d+",
     seed=r"\d+",
+    overlap="|".join(map(str, AUDIO_STUDY["overlaps"])),
+    split="|".join(map(str, AUDIO_STUDY.splits)),
+    ending="|".join(AUDIO_STUDY.endings.values()),
+
+
+# They download, or gather small tables within a second: no submission to a cluster.
+localrules:
+    fetch_file,
+    lock_ansyn,
+    fetch_ansyn,
+    gather_recordings,
+    collect,
+    collect_curves,
+
+
+def code(script, *modules):
+    """Digest of a script and of all that it imports from vwta, and of modules that it is given."""
+    return digest(ROOT / "workflow/scripts" / script, *modules)
+
+
+def source(name):
+    """A file of the workflow's own sources."""
+    return os.path.relpath(ROOT / name)
+
+
+def uci_file(wildcards):
+    """The entry of the job's file in the table of files."""
+    return FILES["uci"][UCI_FILES[wildcards.file]]["file"]
+
+
+def kept_if(key, path):
+    """An output that is deleted once nothing needs it, unless a key of the audio study keeps it."""
+    return path if AUDIO_STUDY[key] else temp(path)
+
+
+def uci_table(dataset):
+    """File of the table of a data set."""
+    folder = f"{UCI}/own" if dataset in UCI_STUDY.own else f"{CACHE}/uci"
+    return f"{folder}/{dataset}.safetensors"
+
+
+def reported(name, caption="figure"):
+    """The picture of a figure, for the report; the table of figures says what it is."""
+
+    def picture(wildcards):
+        figures = {**FIGURE, **UCI_PICTURES, **AUDIO_PICTURES}
+        return figures[name.format(**wildcards)]
+
+    return report(
+        f"{FIGURES}/{name}.png",
+        caption=f"../report/{caption}.rst",
+        category=lambda wildcards: picture(wildcards).category,
+        labels=lambda wildcards: picture(wildcards).all_labels,
+    )
+
+
+def published(pattern):
+    """Published files."""
+    return sorted(map(str, Path(PUBLISHED).glob(pattern)))
+
+
+def shown(suffix):
+    """Figures and tables of this tier, with a suffix."""
+    return [
+        path for path in final_outputs("figures", "tables") if path.endswith(suffix)
+    ]
+
+
+def final_outputs(*endings):
+    """Files of all targets whose names have some ending; none of a study whose data are absent."""
+    return [
+        path
+        for name, files in TARGETS.items()
+        for path in files
+        if name.endswith(endings or "")
+        and not (AUDIO_ABSENT and name.startswith("audio"))
+    ]

@@ -1,106 +1,236 @@
-# Figures. They read tidy metrics and kept predictions alone.
+# Figures (vwta.workflow.figures lists them) and tables of all studies, from tidy metrics and kept predictions alone.
 
-FIGURES = f"{RESULTS}/figures"
+from vwta.workflow import figures as figure_table
+
+REPORTED = {
+    name: source(f"config/reported/{name}.csv")
+    for name in ("synthetic", "uci", "uci_sizes", "audio")
+}
+UCI_PICTURES = figure_table.uci_figures(
+    UCI_STUDY, f"{UCI}/metrics/{{table}}.parquet", REPORTED["uci"]
+)
+AUDIO_PICTURES = figure_table.audio_figures(
+    AUDIO_STUDY, f"{AUDIO}/metrics/{{table}}.parquet"
+)
+AUDIO_SCENES = figure_table.scene_figures(AUDIO_STUDY, AUDIO_SHOWN)
+PICTURES = figure_table.synthetic_figures(
+    STUDY, config["figures"], f"{SYNTHETIC}/metrics/{{table}}.parquet", PREDICTIONS
+)
+UCI_TOGETHER = ["nll", "rmse", "search_v_wta", "search_k_wta", "search_tk_hist"]
+AUDIO_TOGETHER = ["nll_against_h", "monte_carlo", "spread"]
+# Each of these is a job of its own; the others of a protocol are one job together.
+TOGETHER = expand(
+    "uci_{name}_{protocol}", name=UCI_TOGETHER, protocol=UCI_STUDY["protocols"]
+) + expand(
+    "audio_{name}{ending}", name=AUDIO_TOGETHER, ending=AUDIO_STUDY.endings.values()
+)
+FIGURE = {
+    name: picture
+    for table in (PICTURES, UCI_PICTURES, AUDIO_PICTURES, AUDIO_SCENES)
+    for name, picture in table.items()
+    if name not in TOGETHER
+}
+HEADLINE_FIRST = [HEADLINE, *(name for name in STUDY.protocols if name != HEADLINE)]
+
+for target, names in {
+    "figures": PICTURES,
+    "uci_figures": UCI_PICTURES,
+    "audio_figures": [*AUDIO_PICTURES, *AUDIO_SCENES],
+}.items():
+    TARGETS[target] = expand(
+        f"{FIGURES}/{{name}}.{{suffix}}", name=names, suffix=["pdf", "png"]
+    )
+for target, names in {
+    "uci_tables": UCI_STUDY.tables,
+    "audio_tables": AUDIO_STUDY.tables,
+}.items():
+    TARGETS[target] = expand(
+        f"{TABLES}/{{name}}.{{suffix}}", name=names, suffix=["csv", "md", "tex"]
+    )
+TARGETS["tables"] = expand(
+    f"{TABLES}/{{name}}.{{suffix}}", name=["protocols", "idle"], suffix=["csv", "md"]
+)
 
 
 rule figures:
+    """Figures of the synthetic study."""
     input:
-        expand(
-            f"{FIGURES}/nll_against_h_{{protocol}}_K{{K}}.{{suffix}}",
-            protocol=config["figures"]["nll_against_h"]["protocols"],
-            K=config["figures"]["nll_against_h"]["K"],
-            suffix=["pdf", "png"],
+        TARGETS["figures"],
+
+
+rule tables:
+    """Tables of the synthetic study."""
+    input:
+        TARGETS["tables"],
+
+
+rule uci_figures:
+    """Figures of the UCI study."""
+    input:
+        TARGETS["uci_figures"],
+
+
+rule uci_tables:
+    """Tables of the UCI study."""
+    input:
+        TARGETS["uci_tables"],
+
+
+rule audio_figures:
+    """Figures of the audio study."""
+    input:
+        TARGETS["audio_figures"],
+
+
+rule audio_tables:
+    """Tables of the audio study."""
+    input:
+        TARGETS["audio_tables"],
+
+
+rule figure:
+    """Draw a figure of the synthetic study, or predictions of the audio study."""
+    input:
+        unpack(lambda wildcards: FIGURE[wildcards.figure].inputs),
+    output:
+        pdf=[f"{FIGURES}/{{figure}}.pdf"],
+        png=[reported("{figure}")],
+    log:
+        f"{LOGS}/figure/{{figure}}.log",
+    wildcard_constraints:
+        figure="|".join(FIGURE),
+    resources:
+        runtime=growing(5),
+    params:
+        drawings=lambda wildcards: [FIGURE[wildcards.figure].drawing],
+        caption=lambda wildcards: FIGURE[wildcards.figure].text(
+            ROOT / "workflow/report"
         ),
-        expand(
-            f"{FIGURES}/training_curves_K{{K}}.{{suffix}}",
-            K=config["figures"]["training_curves"]["K"],
-            suffix=["pdf", "png"],
-        ),
-        [
-            f"{FIGURES}/{figure}_{protocol}.{suffix}"
-            for figure, settings in {
-                "dirac_limits": "dirac_limits",
-                "qualitative": "qualitative",
-                "quantitative": "quantitative",
-                "tuned": "quantitative",
-            }.items()
-            for protocol in config["figures"][settings]["protocols"]
-            for suffix in ("pdf", "png")
+        code=lambda wildcards: code("figure.py", *FIGURE[wildcards.figure].modules),
+    script:
+        "../scripts/figure.py"
+
+
+rule figure_uci:
+    """Draw the figures of a study under a protocol, from its metrics."""
+    input:
+        **figure_table.inputs(UCI_PICTURES),
+    output:
+        pdf=[f"{FIGURES}/uci_{name}_{{protocol}}.pdf" for name in UCI_TOGETHER],
+        png=[
+            reported(
+                f"uci_{name}_{{protocol}}",
+                "uci_search" if "search" in name else "uci_comparison",
+            )
+            for name in UCI_TOGETHER
         ],
-        expand(
-            f"{FIGURES}/{{figure}}.{{suffix}}",
-            figure=[
-                "quantitative_std",
-                "variants",
-                "weak_convergence",
-                "cells",
-                "point_density",
-                "proof_radius",
-                "proof_partition",
-            ],
-            suffix=["pdf", "png"],
-        ),
+    log:
+        f"{LOGS}/figure_uci/{{protocol}}.log",
+    resources:
+        runtime=growing(5),
+    params:
+        drawings=lambda wildcards: [
+            UCI_PICTURES[f"uci_{name}_{wildcards.protocol}"].drawing
+            for name in UCI_TOGETHER
+        ],
+        code=code("figure.py", "vwta.paper.figures.uci"),
+    script:
+        "../scripts/figure.py"
 
 
-rule figure_nll_against_h:
+use rule figure_uci as figure_audio with:
+    input:
+        metrics=f"{AUDIO}/metrics/evaluation.parquet",
+    output:
+        pdf=[f"{FIGURES}/audio_{name}{{ending}}.pdf" for name in AUDIO_TOGETHER],
+        png=[
+            reported(f"audio_{name}{{ending}}", f"audio_{name}")
+            for name in AUDIO_TOGETHER
+        ],
+    log:
+        f"{LOGS}/figure_audio/figures{{ending}}.log",
+    params:
+        drawings=lambda wildcards: [
+            AUDIO_PICTURES[f"audio_{name}{wildcards.ending}"].drawing
+            for name in AUDIO_TOGETHER
+        ],
+        code=code("figure.py", "vwta.paper.figures.audio"),
+
+
+rule table_protocols:
+    """Write what several protocols give for the same quantities."""
     input:
         f"{SYNTHETIC}/metrics/evaluation.parquet",
+        f"{SYNTHETIC}/metrics/emd.parquet",
     output:
-        pdf=f"{FIGURES}/nll_against_h_{{protocol}}_K{{K}}.pdf",
-        png=report(
-            f"{FIGURES}/nll_against_h_{{protocol}}_K{{K}}.png",
-            caption="../report/nll_against_h.rst",
-            category="Synthetic study",
-            labels={"figure": "NLL against h", "protocol": "{protocol}", "K": "{K}"},
-        ),
+        csv=f"{TABLES}/protocols.csv",
+        markdown=f"{TABLES}/protocols.md",
     log:
-        f"{LOGS}/figure_nll_against_h/{{protocol}}/K{{K}}.log",
-    benchmark:
-        f"{BENCHMARKS}/figure_nll_against_h/{{protocol}}/K{{K}}.tsv"
-    group:
-        "synthetic_figures"
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
+        f"{LOGS}/table_protocols.log",
     resources:
-        mem_mb=growing(1000),
         runtime=growing(5),
     params:
-        protocol="{protocol}",
-        otherwise=HEADLINE,
-        datasets=STUDY["datasets"],
-        code=digest("figure_nll_against_h.py"),
+        protocols=HEADLINE_FIRST,
+        code=code("table_protocols.py"),
     script:
-        "../scripts/figure_nll_against_h.py"
+        "../scripts/table_protocols.py"
 
 
-rule figure_training_curves:
+rule table_idle:
+    """Write how many hypotheses of trained networks are unused."""
     input:
-        f"{SYNTHETIC}/metrics/curves.parquet",
+        f"{SYNTHETIC}/metrics/properties.parquet",
     output:
-        pdf=f"{FIGURES}/training_curves_K{{K}}.pdf",
-        png=report(
-            f"{FIGURES}/training_curves_K{{K}}.png",
-            caption="../report/training_curves.rst",
-            category="Synthetic study",
-            labels={"figure": "training curves", "K": "{K}"},
-        ),
+        csv=f"{TABLES}/idle.csv",
+        markdown=f"{TABLES}/idle.md",
     log:
-        f"{LOGS}/figure_training_curves/K{{K}}.log",
-    benchmark:
-        f"{BENCHMARKS}/figure_training_curves/K{{K}}.tsv"
-    group:
-        "synthetic_figures"
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
+        f"{LOGS}/table_idle.log",
     resources:
-        mem_mb=growing(1000),
         runtime=growing(5),
     params:
-        protocol=HEADLINE,
-        datasets=STUDY["datasets"],
-        models=STUDY["models"],
-        code=digest("figure_training_curves.py"),
+        protocols=HEADLINE_FIRST,
+        code=code("table_idle.py"),
     script:
-        "../scripts/figure_training_curves.py"
+        "../scripts/table_idle.py"
+
+
+rule table_uci:
+    """Write the tables of the UCI study; data sets that could not be downloaded are listed as such."""
+    input:
+        metrics=f"{UCI}/metrics/evaluation.parquet",
+        sizes=f"{UCI}/metrics/sizes.parquet",
+        printed=REPORTED["uci"],
+        printed_sizes=REPORTED["uci_sizes"],
+    output:
+        TARGETS["uci_tables"],
+    log:
+        f"{LOGS}/table_uci.log",
+    resources:
+        runtime=growing(5),
+    params:
+        protocols=UCI_STUDY["protocols"],
+        datasets=UCI_STUDY.asked,
+        code=code("table_uci.py"),
+    script:
+        "../scripts/table_uci.py"
+
+
+rule table_audio:
+    """Write the tables of the audio study."""
+    input:
+        metrics=f"{AUDIO}/metrics/evaluation.parquet",
+        printed=REPORTED["audio"],
+    output:
+        TARGETS["audio_tables"],
+    log:
+        f"{LOGS}/table_audio.log",
+    resources:
+        runtime=growing(5),
+    params:
+        dataset=AUDIO_STUDY.source,
+        endings=AUDIO_STUDY.endings,
+        low=AUDIO_STUDY["evaluation"]["tuning"]["low"],
+        high=AUDIO_STUDY["evaluation"]["tuning"]["high"],
+        code=code("table_audio.py"),
+    script:
+        "../scripts/table_audio.py"

@@ -1,87 +1,58 @@
 # The page: of this tier, and of the runs that are published in docs/results.
 
+TARGETS["page"] = [f"{RESULTS}/report/index.html"]
+# How the workflow is called to make this tier.
+OPTIONS = "".join(f"--configfile {os.path.relpath(path)} " for path in OVERLAYS[:1])
+OPTIONS += "".join(f"{os.path.relpath(path)} " for path in OVERLAYS[1:])
+ASSETS = [
+    source(f"src/vwta/paper/page/assets/{path.name}")
+    for path in sorted((ROOT / "src/vwta/paper/page/assets").iterdir())
+]
+
 
 rule page:
+    """The page that shows figures, tables and verdicts of this tier."""
     input:
-        f"{RESULTS}/report/index.html",
+        TARGETS["page"],
 
 
 rule published_page:
+    """The page that shows the published runs; nothing is trained."""
     input:
         "results/report/index.html",
 
 
 rule report_page:
+    """Build the page."""
     input:
         ASSETS,
-        GRAPH,
-        "CITATION.cff",
+        source("CITATION.cff"),
         verdicts=f"{RESULTS}/verdicts.parquet",
-        differences=f"{RESULTS}/tables/differences.csv",
+        differences=f"{TABLES}/differences.csv",
         metrics=VERDICT_TABLES,
         figures=shown(".png"),
         tables=shown(".md"),
         numbers=shown(".csv"),
-        explorer=rules.export_explorer.output,
+        explorer=f"{SYNTHETIC}/explorer.safetensors",
     output:
-        f"{RESULTS}/report/index.html",
+        TARGETS["page"],
     log:
         f"{LOGS}/report_page.log",
-    benchmark:
-        f"{BENCHMARKS}/report_page.tsv"
-    group:
-        "report"
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     params:
-        pictures=pictures,
+        # they follow from the output: their change runs nothing
+        pictures=lambda wildcards, input, output: catalogue.pictures(
+            workflow, input.figures, config["tier"], {}
+        ),
         options=OPTIONS,
-        code=digest("report_page.py"),
+        code=code("report_page.py"),
     script:
         "../scripts/report_page.py"
 
 
-rule judge_published:
-    input:
-        expand("config/{name}.yaml", name=VERDICT_CONFIG),
-        reported=rules.judge.input.reported,
-        metrics=published("*/*.parquet"),
-    output:
-        "results/report/verdicts.parquet",
-        expand(
-            "results/report/tables/{name}.{suffix}",
-            name=["verdicts", "differences"],
-            suffix=["csv", "md"],
-        ),
-    log:
-        "results/report/logs/judge_published.log",
-    benchmark:
-        "results/report/benchmarks/judge_published.tsv"
-    group:
-        "report"
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-    params:
-        settings=unrecorded(VERDICT_SETTINGS),  # the files are inputs
-        tiers={study: record["tier"] for study, record in PUBLISHED_TIERS.items()},
-        code=digest("judge.py"),
-    script:
-        "../scripts/judge.py"
-
-
-rule report_published_page:
+use rule report_page as report_published_page with:
     input:
         ASSETS,
-        GRAPH,
-        "CITATION.cff",
+        source("CITATION.cff"),
         verdicts="results/report/verdicts.parquet",
         differences="results/report/tables/differences.csv",
         metrics=published("*/*.parquet"),
@@ -93,19 +64,8 @@ rule report_published_page:
         "results/report/index.html",
     log:
         "results/report/logs/report_published_page.log",
-    benchmark:
-        "results/report/benchmarks/report_published_page.tsv"
-    group:
-        "report"
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     params:
-        pictures=pictures,
+        pictures=lambda wildcards, input, output: catalogue.pictures(
+            workflow, input.figures, config["tier"], PUBLISHED_RUNS
+        ),
         options="",
-        code=digest("report_page.py"),
-    script:
-        "../scripts/report_page.py"

@@ -1,156 +1,248 @@
-# The synthetic study: generate -> train -> evaluate -> collect.
+# The synthetic study: generate -> train -> evaluate, measure distances, predict -> collect.
 
-STUDY = config["synthetic"]
-SYNTHETIC = f"{RESULTS}/synthetic"
 PROBLEM = "{protocol}/{dataset}"
 RUN = "{protocol}/{dataset}/{model}/K{K}"
 NETWORK = f"{SYNTHETIC}/{RUN}/seed{{seed}}.safetensors"
-HEADLINE = STUDY["headline"]
-TRAINERS = [name for name in STUDY["protocols"] if trainer(name) == name]
-DATA = taken_from(drawer, f"{SYNTHETIC}/{PROBLEM}/data.safetensors")
+DISTANCES = f"{SYNTHETIC}/{RUN}/emd_seed{{seed}}.parquet"
+PREDICTIONS = f"{SYNTHETIC}/{RUN}/predictions_seed{{seed}}.safetensors"
+DATA = STUDY.data(f"{SYNTHETIC}/{PROBLEM}/data.safetensors")
+# Problems without bandwidths of their own are left out.
+MEASURED = [name for name in STUDY["datasets"] if name in STUDY["emd"]["h"]]
+# Pictures of single predictions show the first seed.
+PICTURED = {
+    "model": STUDY["models"],
+    "K": sorted(
+        {
+            config["figures"]["dirac_limits"]["K"],
+            *config["figures"]["qualitative"]["K"],
+            *config["figures"]["proof_radius"]["K"],
+            *config["figures"]["proof_partition"]["K"],
+        }
+    ),
+    "seed": STUDY["seeds"][0],
+}
+TARGETS["synthetic"] = expand(
+    f"{SYNTHETIC}/metrics/{{table}}.parquet",
+    table=["evaluation", "curves", "theory", "emd", "properties"],
+)
+CURVES = {
+    "synthetic": {name: STUDY.runs(None, NETWORK, [name]) for name in STUDY.trainers}
+}
+COLLECTED = {
+    "synthetic": {
+        "evaluation": STUDY.runs(
+            "evaluation", f"{SYNTHETIC}/{PROBLEM}/metrics.parquet"
+        ),
+        "properties": STUDY.runs(
+            "properties", f"{SYNTHETIC}/{PROBLEM}/properties.parquet"
+        ),
+        "theory": expand(
+            f"{SYNTHETIC}/{PROBLEM}/theory.parquet",
+            protocol=HEADLINE,
+            dataset=STUDY["datasets"],
+        ),
+        "emd": [
+            path
+            for pattern in (f"{SYNTHETIC}/{PROBLEM}/emd_truth.parquet", DISTANCES)
+            for path in STUDY.runs("emd", pattern, datasets=MEASURED)
+        ],
+    }
+}
 
 
 rule synthetic:
+    """Metrics of the synthetic study."""
     input:
-        f"{SYNTHETIC}/metrics/evaluation.parquet",
-        f"{SYNTHETIC}/metrics/curves.parquet",
-        f"{SYNTHETIC}/metrics/theory.parquet",
-        f"{SYNTHETIC}/metrics/emd.parquet",
-        f"{SYNTHETIC}/metrics/properties.parquet",
+        TARGETS["synthetic"],
 
 
 rule generate_synthetic:
+    """Draw the data of a synthetic problem."""
     output:
         f"{SYNTHETIC}/{PROBLEM}/data.safetensors",
     log:
         f"{LOGS}/generate_synthetic/{PROBLEM}.log",
-    benchmark:
-        f"{BENCHMARKS}/generate_synthetic/{PROBLEM}.tsv"
-    group:
-        "generate"
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     params:
-        constants=constants(STUDY),
-        clouds=clouds,
+        constants=STUDY.constants,
+        clouds=STUDY.clouds,
         rows=STUDY["data"]["rows"],
         seed=STUDY["data"]["seed"],
-        code=digest("generate_synthetic.py"),
+        code=code("generate_synthetic.py"),
     script:
         "../scripts/generate_synthetic.py"
 
 
-# A job trains a chunk of the seeds, each of which has its own output.
-for index, seeds in enumerate(chunks(STUDY["seeds"], STUDY["seeds_per_job"])):
-
-    rule:
-        name:
-            f"train_synthetic_{index}"
-        input:
-            data=DATA,
-        output:
-            **{
-                f"seed{seed}": f"{SYNTHETIC}/{RUN}/seed{seed}.safetensors"
-                for seed in seeds
-            },
-        log:
-            f"{LOGS}/train_synthetic/{RUN}/{index}.log",
-        benchmark:
-            f"{BENCHMARKS}/train_synthetic/{RUN}/{index}.tsv"
-        group:
-            "synthetic_training"
-        conda:
-            "../../envs/cpu.yaml"
-        threads: 1
-        resources:
-            mem_mb=growing(2000),
-            runtime=growing(20 * len(seeds)),
-            gpu=GPUS,
-            work=training_work(STUDY, seeds),
-        params:
-            constants=constants(STUDY),
-            training=STUDY["training"],
-            protocol=training_switches,
-            bins=bins(STUDY),
-            device=config["device"],
-            unfinished=UNFINISHED,
-            code=digest("train_synthetic.py"),
-        script:
-            "../scripts/train_synthetic.py"
+rule train_synthetic:
+    """Train a network on a synthetic problem."""
+    input:
+        data=DATA,
+    output:
+        NETWORK,
+    log:
+        f"{LOGS}/train_synthetic/{RUN}/seed{{seed}}.log",
+    resources:
+        mem_mb=growing(2000),
+        runtime=growing(20),
+        gpu=GPUS,
+        work=STUDY.training_work,
+    params:
+        constants=STUDY.constants,
+        training=STUDY["training"],
+        protocol=STUDY.training,
+        bins=STUDY.bins,
+        device=config["device"],
+        unfinished=UNFINISHED,
+        code=code("train_synthetic.py"),
+    script:
+        "../scripts/train_synthetic.py"
 
 
 rule evaluate_synthetic:
+    """Measure the true law of a problem and the estimators of all networks trained on it."""
     input:
         data=DATA,
-        networks=networks(STUDY, "evaluation", NETWORK),
+        networks=STUDY.networks("evaluation", NETWORK),
     output:
         f"{SYNTHETIC}/{PROBLEM}/metrics.parquet",
     log:
         f"{LOGS}/evaluate_synthetic/{PROBLEM}.log",
-    benchmark:
-        f"{BENCHMARKS}/evaluate_synthetic/{PROBLEM}.tsv"
-    group:
-        "synthetic_evaluation"
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
     resources:
         mem_mb=growing(2000),
         runtime=growing(30),
-        work=evaluation_work(STUDY),
+        work=STUDY.evaluation_work,
     params:
-        law=law(STUDY),
+        law=STUDY.law,
         evaluation=STUDY["evaluation"],
-        protocol=evaluation_switches,
+        protocol=STUDY.kept,
         domain=STUDY["domain"],
-        code=digest("evaluate_synthetic.py"),
+        code=code("evaluate_synthetic.py"),
     script:
         "../scripts/evaluate_synthetic.py"
 
 
-rule collect_synthetic:
+rule evaluate_emd:
+    """Measure how far the estimators of a trained network are from the true law."""
     input:
-        runs(STUDY, "evaluation", f"{SYNTHETIC}/{PROBLEM}/metrics.parquet"),
+        data=DATA,
+        network=STUDY.network(NETWORK),
     output:
-        f"{SYNTHETIC}/metrics/evaluation.parquet",
+        DISTANCES,
     log:
-        f"{LOGS}/collect_synthetic.log",
-    benchmark:
-        f"{BENCHMARKS}/collect_synthetic.tsv"
-    localrule: True
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
+        f"{LOGS}/evaluate_emd/{RUN}/seed{{seed}}.log",
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
+        mem_mb=growing(2000),
+        runtime=growing(15),
+        work=STUDY.emd_work,
     params:
-        code=digest("collect.py"),
+        constants=STUDY.constants,
+        emd=STUDY.emd,
+        protocol=STUDY.transport,
+        clouds=STUDY.clouds,
+        domain=STUDY["domain"],
+        code=code("evaluate_emd.py"),
+    script:
+        "../scripts/evaluate_emd.py"
+
+
+rule evaluate_emd_truth:
+    """Measure how far two samples of a problem's true law are from each other."""
+    input:
+        data=DATA,
+    output:
+        f"{SYNTHETIC}/{PROBLEM}/emd_truth.parquet",
+    log:
+        f"{LOGS}/evaluate_emd_truth/{PROBLEM}.log",
+    resources:
+        mem_mb=growing(1500),
+        runtime=growing(15),
+        work=STUDY.emd_work,
+    params:
+        constants=STUDY.constants,
+        emd={key: STUDY["emd"][key] for key in ("seed", "inputs", "samples")},
+        clouds=STUDY.clouds,
+        code=code("evaluate_emd_truth.py"),
+    script:
+        "../scripts/evaluate_emd_truth.py"
+
+
+rule predict_synthetic:
+    """Keep what the trained networks of a problem predict at chosen inputs, for pictures."""
+    input:
+        lambda wildcards: expand(
+            NETWORK,
+            protocol=STUDY.trainer(wildcards.protocol),
+            dataset=wildcards.dataset,
+            **PICTURED,
+        ),
+    output:
+        expand(PREDICTIONS, **PICTURED, allow_missing=True),
+    log:
+        f"{LOGS}/predict_synthetic/{PROBLEM}.log",
+    params:
+        constants=STUDY.constants,
+        predictions=STUDY["predictions"],
+        protocol=STUDY.kept,
+        code=code("predict_synthetic.py"),
+    script:
+        "../scripts/predict_synthetic.py"
+
+
+rule export_explorer:
+    """Keep what networks predict over the whole range of inputs, for the page."""
+    input:
+        **{
+            name: STUDY.runs(
+                None,
+                NETWORK.replace("{protocol}", STUDY.trainer(name)),
+                [name],
+                seeds=STUDY["seeds"][:1],
+            )
+            for name in STUDY["explorer"]["protocols"]
+        },
+    output:
+        f"{SYNTHETIC}/explorer.safetensors",
+    log:
+        f"{LOGS}/export_explorer.log",
+    params:
+        kept_by={
+            name: STUDY.protocols[name]["evaluation"]["kept_by"]
+            for name in STUDY["explorer"]["protocols"]
+        },
+        constants={name: STUDY["constants"].get(name, {}) for name in STUDY["datasets"]},
+        domain=STUDY["domain"],
+        explorer={
+            name: STUDY["explorer"][name] for name in ("inputs", "targets", "seed")
+        },
+        code=code("export_explorer.py"),
+    script:
+        "../scripts/export_explorer.py"
+
+
+rule collect:
+    """Put tables of metrics of a study together."""
+    input:
+        lambda wildcards: COLLECTED[wildcards.study][wildcards.table],
+    output:
+        f"{RESULTS}/{{study}}/metrics/{{table}}.parquet",
+    log:
+        f"{LOGS}/collect/{{study}}/{{table}}.log",
+    wildcard_constraints:
+        table="evaluation|emd|theory|properties|searches",
+    params:
+        code=code("collect.py"),
     script:
         "../scripts/collect.py"
 
 
-rule collect_curves_synthetic:
+rule collect_curves:
+    """Put the curves of a study's trainings together."""
     input:
-        **{name: runs(STUDY, None, NETWORK, [name]) for name in TRAINERS},
+        unpack(lambda wildcards: CURVES[wildcards.study]),
     output:
-        f"{SYNTHETIC}/metrics/curves.parquet",
+        f"{RESULTS}/{{study}}/metrics/curves.parquet",
     log:
-        f"{LOGS}/collect_curves_synthetic.log",
-    benchmark:
-        f"{BENCHMARKS}/collect_curves_synthetic.tsv"
-    localrule: True
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
+        f"{LOGS}/collect_curves/{{study}}.log",
     params:
-        code=digest("collect_curves.py"),
+        code=code("collect_curves.py"),
     script:
         "../scripts/collect_curves.py"

@@ -1,56 +1,44 @@
-# Reference risks of the synthetic problems: asymptotic ones, and Lloyd's optimum.
+# Theory of the synthetic problems: reference risks, and what it says of optimal networks, measured on trained ones.
 
 
 rule evaluate_synthetic_theory:
+    """Compute the reference risks of a problem: asymptotic ones, and Lloyd's optimum."""
     output:
         f"{SYNTHETIC}/{PROBLEM}/theory.parquet",
     log:
         f"{LOGS}/evaluate_synthetic_theory/{PROBLEM}.log",
-    benchmark:
-        f"{BENCHMARKS}/evaluate_synthetic_theory/{PROBLEM}.tsv"
-    group:
-        "synthetic_evaluation"
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
         runtime=growing(15),
-        work=sum(STUDY["K"])
-        * STUDY["optimum"]["inputs"]
-        * STUDY["optimum"]["rows"]
-        // 1000,
+        work=STUDY.theory_work(),
     params:
-        constants=constants(STUDY),
+        constants=STUDY.constants,
         counts=STUDY["K"],
         domain=STUDY["domain"],
         optimum=STUDY["optimum"],
-        code=digest("evaluate_synthetic_theory.py"),
+        code=code("evaluate_synthetic_theory.py"),
     script:
         "../scripts/evaluate_synthetic_theory.py"
 
 
-rule collect_synthetic_theory:
+rule evaluate_properties:
+    """Measure on the trained networks of a problem what theory says of optimal ones."""
     input:
-        expand(
-            f"{SYNTHETIC}/{PROBLEM}/theory.parquet",
-            protocol=HEADLINE,
-            dataset=STUDY["datasets"],
-        ),
+        data=DATA,
+        networks=STUDY.networks("properties", NETWORK),
+        theory=STUDY.data(f"{SYNTHETIC}/{PROBLEM}/theory.parquet"),
     output:
-        f"{SYNTHETIC}/metrics/theory.parquet",
+        f"{SYNTHETIC}/{PROBLEM}/properties.parquet",
     log:
-        f"{LOGS}/collect_synthetic_theory.log",
-    benchmark:
-        f"{BENCHMARKS}/collect_synthetic_theory.tsv"
-    localrule: True
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
+        f"{LOGS}/evaluate_properties/{PROBLEM}.log",
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
+        mem_mb=growing(4000),
+        runtime=growing(30),
+        work=STUDY.properties_work,
     params:
-        code=digest("collect.py"),
+        law=STUDY.law,
+        properties=STUDY.properties,
+        protocol=STUDY.kept,
+        domain=STUDY["domain"],
+        code=code("evaluate_properties.py"),
     script:
-        "../scripts/collect.py"
+        "../scripts/evaluate_properties.py"

@@ -1,125 +1,88 @@
-# The UCI study: prepare (rules/fetch.smk) -> train -> evaluate -> collect.
+# The UCI study: prepare (rules/data.smk) -> train -> evaluate -> collect.
+
+UCI_RUN = "{protocol}/{dataset}"
+UCI_NETWORKS = f"{UCI}/{UCI_RUN}/{{model}}/K{UCI_STUDY['K']}/splits.zip"
+TARGETS["uci"] = expand(
+    f"{UCI}/metrics/{{table}}.parquet", table=["evaluation", "searches"]
+)
+COLLECTED["uci"] = {
+    table: expand(
+        f"{UCI}/{UCI_RUN}/{table}.parquet",
+        protocol=UCI_STUDY["protocols"],
+        dataset=UCI_SETS,
+    )
+    for table in ("evaluation", "searches")
+}
 
 
 rule uci:
+    """Metrics of the UCI study."""
     input:
-        f"{UCI}/metrics/evaluation.parquet",
-        f"{UCI}/metrics/searches.parquet",
+        TARGETS["uci"],
 
 
-rule prepare_own:
+rule train_uci:
+    """Train the networks of all splits of a data set, as one tensor program."""
     input:
-        lambda wildcards: OWN[wildcards.dataset]["csv"],
+        data=lambda wildcards: uci_table(wildcards.dataset),
     output:
-        f"{UCI}/own/{{dataset}}.safetensors",
+        UCI_NETWORKS,
     log:
-        f"{LOGS}/prepare_own/{{dataset}}.log",
-    benchmark:
-        f"{BENCHMARKS}/prepare_own/{{dataset}}.tsv"
-    priority: 1  # a bad table is said to be one before anything is trained
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
+        f"{LOGS}/train_uci/{UCI_RUN}/{{model}}.log",
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
+        mem_mb=growing(3000),
+        runtime=UCI_STUDY.minutes,
+        gpu=GPUS,
+        work=UCI_STUDY.work,
     params:
-        entry=lambda wildcards: OWN[wildcards.dataset],
-        code=digest("prepare_own.py"),
+        settings=UCI_STUDY.training,
+        splits=lambda wildcards: UCI_STUDY.splits(wildcards.dataset),
+        K=UCI_STUDY["K"],
+        device=config["device"],
+        unfinished=UNFINISHED,
+        code=code("train_uci.py"),
     script:
-        "../scripts/prepare_own.py"
-
-
-# A job trains all splits of a set, each of which has its own output.
-for dataset in UCI_SETS:
-
-    rule:
-        name:
-            f"train_uci_{dataset}"
-        input:
-            data=uci_table(dataset),
-        output:
-            **{
-                f"split{split}": uci_network(
-                    "{protocol}", f"{{dataset,{dataset}}}", "{model}", split
-                )
-                for split in range(uci_splits(dataset))
-            },
-        log:
-            f"{LOGS}/train_uci/{{protocol}}/{{dataset}}/{{model}}.log",
-        benchmark:
-            f"{BENCHMARKS}/train_uci/{{protocol}}/{{dataset}}/{{model}}.tsv"
-        group:
-            "uci"
-        conda:
-            "../../envs/cpu.yaml"
-        threads: 1
-        resources:
-            mem_mb=growing(3000),
-            runtime=uci_minutes,
-            gpu=GPUS,
-            work=uci_work,
-        params:
-            settings=uci_training,
-            K=UCI_STUDY["K"],
-            device=config["device"],
-            unfinished=UNFINISHED,
-            code=digest("train_uci.py"),
-        script:
-            "../scripts/train_uci.py"
+        "../scripts/train_uci.py"
 
 
 rule evaluate_uci:
+    """Tune bandwidths and measure the estimators of all networks trained on a data set."""
     input:
-        **{model: uci_networks(model) for model in UCI_STUDY["models"]},
+        **{
+            model: expand(UCI_NETWORKS, model=model, allow_missing=True)
+            for model in UCI_STUDY["models"]
+        },
         data=lambda wildcards: uci_table(wildcards.dataset),
     output:
-        metrics=f"{UCI}/{{protocol}}/{{dataset}}/evaluation.parquet",
-        searches=f"{UCI}/{{protocol}}/{{dataset}}/searches.parquet",
+        metrics=f"{UCI}/{UCI_RUN}/evaluation.parquet",
+        searches=f"{UCI}/{UCI_RUN}/searches.parquet",
     log:
-        f"{LOGS}/evaluate_uci/{{protocol}}/{{dataset}}.log",
-    benchmark:
-        f"{BENCHMARKS}/evaluate_uci/{{protocol}}/{{dataset}}.tsv"
-    group:
-        "uci"
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
+        f"{LOGS}/evaluate_uci/{UCI_RUN}.log",
     resources:
         mem_mb=growing(3000),
         runtime=growing(60),
     params:
-        settings=uci_evaluation,
+        settings=UCI_STUDY.evaluation,
+        splits=lambda wildcards: UCI_STUDY.splits(wildcards.dataset),
         models=UCI_STUDY["models"],
         K=UCI_STUDY["K"],
-        code=digest("evaluate_uci.py"),
+        code=code("evaluate_uci.py"),
     script:
         "../scripts/evaluate_uci.py"
 
 
-rule collect_uci:
+rule measure_sizes_uci:
+    """Write how large the data sets of the UCI study are."""
     input:
-        expand(
-            f"{UCI}/{{protocol}}/{{dataset}}/{{{{table}}}}.parquet",
-            protocol=UCI_STUDY["protocols"],
-            dataset=UCI_SETS,
-        ),
+        [uci_table(name) for name in UCI_SETS],
     output:
-        f"{UCI}/metrics/{{table}}.parquet",
+        f"{UCI}/metrics/sizes.parquet",
     log:
-        f"{LOGS}/collect_uci/{{table}}.log",
-    benchmark:
-        f"{BENCHMARKS}/collect_uci/{{table}}.tsv"
-    wildcard_constraints:
-        table="evaluation|searches",
-    localrule: True
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
+        f"{LOGS}/measure_sizes_uci.log",
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
+        mem_mb=growing(2000),
     params:
-        code=digest("collect.py"),
+        splits={name: UCI_STUDY.splits(name) for name in UCI_SETS},
+        code=code("measure_sizes_uci.py"),
     script:
-        "../scripts/collect.py"
+        "../scripts/measure_sizes_uci.py"

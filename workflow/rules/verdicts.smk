@@ -2,56 +2,58 @@
 
 # Tables of metrics that verdicts rest on.
 VERDICT_TABLES = [
-    *rules.synthetic.input,
-    f"{UCI}/metrics/evaluation.parquet",
-    f"{UCI}/metrics/searches.parquet",
+    *TARGETS["synthetic"],
+    *TARGETS["uci"],
     f"{UCI}/metrics/sizes.parquet",
-    *([] if AUDIO_ABSENT else rules.audio.input),
+    *([] if AUDIO_ABSENT else TARGETS["audio"]),
 ]
-VERDICT_CONFIG = ["verdicts", "claims", "differences"]
-VERDICT_SETTINGS = [
-    validation.load(Path(workflow.basedir, "config", f"{name}.yaml"))
-    for name in VERDICT_CONFIG
-]
-for name, content in zip(VERDICT_CONFIG, VERDICT_SETTINGS):
-    check(validation.problems(content, f"{name}.schema.yaml"), f"config/{name}.yaml")
+TARGETS["verdicts"] = [f"{RESULTS}/verdicts.parquet"]
+PUBLISHED = source("docs/results")
+PUBLISHED_RUNS = catalogue.published_runs(Path(PUBLISHED))
 
 
 rule verdicts:
+    """Verdicts on the paper's numbers and claims."""
     input:
-        f"{RESULTS}/verdicts.parquet",
+        TARGETS["verdicts"],
 
 
 rule judge:
+    """Judge the paper's numbers and claims by tables of metrics."""
     input:
-        expand("config/{name}.yaml", name=VERDICT_CONFIG),
-        reported=expand(
-            "config/reported/{name}.csv",
-            name=["synthetic", "uci", "uci_sizes", "audio"],
-        ),
+        [source(f"config/{name}.yaml") for name in JUDGEMENT],
+        reported=REPORTED.values(),
         metrics=VERDICT_TABLES,
     output:
-        f"{RESULTS}/verdicts.parquet",
+        TARGETS["verdicts"],
         expand(
-            f"{RESULTS}/tables/{{name}}.{{suffix}}",
+            f"{TABLES}/{{name}}.{{suffix}}",
             name=["verdicts", "differences"],
             suffix=["csv", "md"],
         ),
     log:
         f"{LOGS}/judge.log",
-    benchmark:
-        f"{BENCHMARKS}/judge.tsv"
-    group:
-        "report"
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
     params:
-        settings=unrecorded(VERDICT_SETTINGS),  # the files are inputs
-        tiers=dict.fromkeys(STUDIES, config["tier"]),
-        code=digest("judge.py"),
+        settings=unrecorded(read_judgement(ROOT)),  # the files are inputs
+        tiers=dict.fromkeys(["synthetic", "uci", "audio"], config["tier"]),
+        code=code("judge.py"),
     script:
         "../scripts/judge.py"
+
+
+use rule judge as judge_published with:
+    input:
+        [source(f"config/{name}.yaml") for name in JUDGEMENT],
+        reported=REPORTED.values(),
+        metrics=published("*/*.parquet"),
+    output:
+        "results/report/verdicts.parquet",
+        expand(
+            "results/report/tables/{name}.{suffix}",
+            name=["verdicts", "differences"],
+            suffix=["csv", "md"],
+        ),
+    log:
+        "results/report/logs/judge_published.log",
+    params:
+        tiers={study: record["tier"] for study, record in PUBLISHED_RUNS.items()},

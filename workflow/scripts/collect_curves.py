@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.collection import collect_curves
+from vwta.workflow.job import job
 
 with job(snakemake):
     networks = {name: [Path(path) for path in files] for name, files in snakemake.input.items()}

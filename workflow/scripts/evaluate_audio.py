@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.audio.evaluate import Settings, evaluate
+from vwta.workflow.job import job
 
 with job(snakemake):
     evaluate(

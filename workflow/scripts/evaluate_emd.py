@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.synthetic.transport import Settings, evaluate_emd
+from vwta.workflow.job import job
 
 with job(snakemake):
     evaluate_emd(

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.synthetic.transport import Reference, evaluate_emd_truth
+from vwta.workflow.job import job
 
 with job(snakemake):
     evaluate_emd_truth(

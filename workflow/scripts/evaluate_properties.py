@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.synthetic.generate import law_of_split
 from vwta.paper.theory.evaluate import Settings, evaluate_properties
+from vwta.workflow.job import job
 
 with job(snakemake):
     evaluate_properties(

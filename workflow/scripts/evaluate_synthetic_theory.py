@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.theory.references import evaluate_theory
+from vwta.workflow.job import job
 
 with job(snakemake):
     evaluate_theory(

@@ -1,16 +1,22 @@
-"""Tunes bandwidths and measures the estimators of all networks trained on a set."""
+"""Tunes bandwidths and measures the estimators of all networks trained on a data set."""
 
+from contextlib import ExitStack
 from pathlib import Path
 
-from job import job
-
+from vwta.io.bundles import unbundled
 from vwta.paper.uci.evaluate import Settings, evaluate
+from vwta.workflow.job import job
 
-with job(snakemake):
+with job(snakemake), ExitStack() as stack:
+    splits = range(snakemake.params.splits)
+    folders = {
+        model: stack.enter_context(unbundled(Path(snakemake.input[model][0])))
+        for model in snakemake.params.models
+    }
     evaluate(
         networks={
-            model: [Path(path) for path in snakemake.input[model]]
-            for model in snakemake.params.models
+            model: [folder / f"split{split}.safetensors" for split in splits]
+            for model, folder in folders.items()
         },
         data=Path(snakemake.input.data),
         metrics=Path(snakemake.output.metrics),

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.audio.features import Settings, make_features
+from vwta.workflow.job import job
 
 with job(snakemake):
     make_features(

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from job import job
-from notes import noted
-
 from vwta.paper.data.fetch import fetch
 from vwta.paper.data.zenodo import read_lock
+from vwta.workflow.job import job
+from vwta.workflow.notes import noted
 
 with job(snakemake):
     params = snakemake.params
@@ -14,5 +13,7 @@ with job(snakemake):
     with noted(params.note, params.until):
         files = read_lock(Path(snakemake.input.lock), [archive.name], params.folder)
         fetch(
-            files[archive.name], Path(params.cache), Path(params.mirror) if params.mirror else None
+            files[archive.name],
+            Path(params.places["cache"]),
+            Path(params.places["mirror"]) if params.places["mirror"] else None,
         )

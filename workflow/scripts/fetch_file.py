@@ -5,14 +5,15 @@ A file that cannot be had leaves a note, by which the next run knows to do witho
 
 from pathlib import Path
 
-from job import job
-from notes import noted
-
 from vwta.paper.data.fetch import File, fetch
+from vwta.workflow.job import job
+from vwta.workflow.notes import noted
 
 with job(snakemake):
     params = snakemake.params
     with noted(params.note, params.until):
         fetch(
-            File.of(params.file), Path(params.cache), Path(params.mirror) if params.mirror else None
+            File.of(params.file),
+            Path(params.places["cache"]),
+            Path(params.places["mirror"]) if params.places["mirror"] else None,
         )

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from job import job
-from notes import noted
-
 from vwta.paper.audio.sources import gather_recordings
 from vwta.paper.data.fetch import File
+from vwta.workflow.job import job
+from vwta.workflow.notes import noted
 
 with job(snakemake):
     params = snakemake.params
@@ -15,6 +14,6 @@ with job(snakemake):
             folder=Path(snakemake.output[0]),
             archive=File.of(params.file),
             per_class=params.per_class,
-            cache=Path(params.cache),
-            mirror=Path(params.mirror) if params.mirror else None,
+            cache=Path(params.places["cache"]),
+            mirror=Path(params.places["mirror"]) if params.places["mirror"] else None,
         )

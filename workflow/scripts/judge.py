@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.verdicts import evidence, reported
 from vwta.paper.verdicts.output import write
 from vwta.paper.verdicts.table import Settings, judge_all
+from vwta.workflow.job import job
 
 with job(snakemake):
     measured = evidence.read([Path(path) for path in snakemake.input.metrics])

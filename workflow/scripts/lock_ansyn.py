@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from job import job
-from notes import noted
-
 from vwta.paper.data.zenodo import lock_record
+from vwta.workflow.job import job
+from vwta.workflow.notes import noted
 
 with job(snakemake):
     params = snakemake.params
@@ -14,6 +13,6 @@ with job(snakemake):
             url=params.record,
             names=params.names,
             lock=params.lock,
-            cache=Path(params.cache),
-            mirror=Path(params.mirror) if params.mirror else None,
+            cache=Path(params.places["cache"]),
+            mirror=Path(params.places["mirror"]) if params.places["mirror"] else None,
         )

@@ -3,10 +3,9 @@
 import sys
 from pathlib import Path
 
-from job import job
-
 from vwta.io.errors import DataError
 from vwta.paper.audio.sources import make_split
+from vwta.workflow.job import job
 
 with job(snakemake):
     params = snakemake.params

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.uci.sizes import sizes
+from vwta.workflow.job import job
 
 with job(snakemake):
     sizes(

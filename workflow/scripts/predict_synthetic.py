@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.synthetic.predict import predict
+from vwta.workflow.job import job
 
 with job(snakemake):
     pairs = zip(snakemake.input, snakemake.output, strict=True)

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.uci.prepare import prepare_own
+from vwta.workflow.job import job
 
 with job(snakemake):
     entry = snakemake.params.entry

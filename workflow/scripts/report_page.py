@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.page.build import build
 from vwta.paper.page.contents import gather
+from vwta.workflow.job import job
 
 with job(snakemake):
     given = snakemake.input
@@ -18,6 +17,5 @@ with job(snakemake):
         citation=next(Path(path) for path in given if path.endswith(".cff")),
         options=snakemake.params.options,
         explorer=next((Path(path) for path in given if path.endswith(".safetensors")), None),
-        graph=next((Path(path) for path in given if path.endswith(".svg")), None),
     )
     build(contents, Path(snakemake.output[0]))

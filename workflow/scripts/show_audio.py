@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.audio.show import show_scenes
+from vwta.workflow.job import job
 
 with job(snakemake):
     show_scenes(

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pandas as pd
-from job import job
 
 from vwta.io.storage import read_table
 from vwta.paper.audio.tables import write_tables
+from vwta.workflow.job import job
 
 with job(snakemake):
     metrics = read_table(Path(snakemake.input.metrics))

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.io.storage import read_table
 from vwta.paper.synthetic.tables import idle_atoms
 from vwta.paper.tables import write
+from vwta.workflow.job import job
 
 WORDS = """**Idle atoms.** `dead`: atoms that win no point of an input, on average over the inputs;
 `never_wins`: those that win no point of any input. Means over the seeds. A component of an MDN is

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pandas as pd
-from job import job
 
 from vwta.io.storage import read_table
 from vwta.paper.synthetic.tables import protocols_side_by_side
 from vwta.paper.tables import write
+from vwta.workflow.job import job
 
 WORDS = """**Protocols side by side.** Means over the seeds that all protocols of a row have
 (`seeds`: how many), so that columns differ by protocol alone. `nll` is in nats, over the test

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pandas as pd
-from job import job
 
 from vwta.io.storage import read_table
 from vwta.paper.uci.tables import write_protocols, write_sizes, write_tables
+from vwta.workflow.job import job
 
 with job(snakemake):
     metrics, sizes = (read_table(Path(snakemake.input[name])) for name in ("metrics", "sizes"))

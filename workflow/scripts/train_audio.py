@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.audio.train import Settings, train
 from vwta.paper.training import Job
+from vwta.workflow.job import job
 
 with job(snakemake):
     train(

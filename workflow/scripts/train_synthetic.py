@@ -1,11 +1,10 @@
-"""Trains the networks of a chunk of seeds."""
+"""Trains a network on a synthetic problem."""
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.synthetic.train import Settings, train
 from vwta.paper.training import Job
+from vwta.workflow.job import job
 
 with job(snakemake):
     train(
@@ -13,10 +12,7 @@ with job(snakemake):
             dataset=snakemake.wildcards.dataset,
             model=snakemake.wildcards.model,
             K=int(snakemake.wildcards.K),
-            outputs={
-                int(name.removeprefix("seed")): Path(path)
-                for name, path in snakemake.output.items()
-            },
+            outputs={int(snakemake.wildcards.seed): Path(snakemake.output[0])},
             unfinished=Path(snakemake.params.unfinished),
             device=snakemake.params.device,
             code=snakemake.params.code,

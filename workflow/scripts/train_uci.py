@@ -1,21 +1,21 @@
-"""Trains the networks of all splits of a set."""
+"""Trains the networks of all splits of a data set."""
 
 from pathlib import Path
 
-from job import job
-
+from vwta.io.bundles import bundled
 from vwta.paper.training import Job
 from vwta.paper.uci.train import Settings, train
+from vwta.workflow.job import job
 
-with job(snakemake):
+with job(snakemake), bundled(Path(snakemake.output[0])) as folder:
     train(
         Job(
             dataset=snakemake.wildcards.dataset,
             model=snakemake.wildcards.model,
             K=snakemake.params.K,
             outputs={
-                int(name.removeprefix("split")): Path(path)
-                for name, path in snakemake.output.items()
+                split: folder / f"split{split}.safetensors"
+                for split in range(snakemake.params.splits)
             },
             unfinished=Path(snakemake.params.unfinished),
             device=snakemake.params.device,

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from job import job
-
 from vwta.paper.audio.sources import unpack_split
+from vwta.workflow.job import job
 
 with job(snakemake):
     unpack_split(

@@ -4,11 +4,10 @@ import io
 import json
 import wave
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar
 
 import openpyxl
@@ -16,7 +15,7 @@ import pytest
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from loading import ROOT, load_module
+from loading import ROOT
 
 from vwta.io.errors import BadArchive, BadRecording, BadTable, DataError, Mismatch
 from vwta.paper.data.ansyn import CHANNELS, COLUMNS, RATE, Event, read_events, read_recording
@@ -26,6 +25,8 @@ from vwta.paper.data.regression import Table
 from vwta.paper.data.transfer import Policy
 from vwta.paper.data.uci import SETS, read
 from vwta.paper.data.zenodo import lock_record, read_lock
+from vwta.workflow import validation
+from vwta.workflow.configuration import unreadable
 
 T = TypeVar("T")
 HEADER = ",".join(COLUMNS) + "\n"
@@ -266,9 +267,6 @@ def litter(folder: Path, write: Callable[[Path], object]) -> set[str]:
     return around | {entry.name for entry in inner.iterdir()} - (set() if refused else {"out"})
 
 
-READABLE = load_module("workflow/readable.py")
-
-
 @settings(max_examples=120)
 @given(content=lines("ab:-[]{}&*!#|>'\"%@`? \n\t019.,", "tier: ", "!!int ", "a: 2001-99-"))
 @example(content=b"[" * 1500)
@@ -276,16 +274,17 @@ READABLE = load_module("workflow/readable.py")
 def test_files_of_the_configuration(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_bytes(content)
-    for line in READABLE.unreadable(path):
+    for line in unreadable(path):
         assert line.startswith(f"{path}")
         assert "Remedy: " in line
 
 
 @pytest.fixture(scope="module")
-def validation() -> ModuleType:
-    found = load_module("workflow/validation.py")
-    found.load = cache(found.load)  # of schemas, which are asked again and again
-    return found
+def schema() -> Iterator[Path]:
+    """Of the configuration; it is read once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(validation, "load", cache(validation.load))
+        yield ROOT / "workflow/schemas/config.schema.yaml"
 
 
 CONFIG: dict[str, Any] = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
@@ -307,8 +306,8 @@ def configurations(draw: st.DrawFn) -> Any:
 
 
 @given(config=configurations())
-def test_configurations(config: Any, validation: ModuleType) -> None:
+def test_configurations(config: Any, schema: Path) -> None:
     sets = ["boston", "diabetes"]
-    found = validation.problems(config, "config.schema.yaml")
+    found = validation.problems(config, schema)
     found = found or validation.contradictions(config, sets)
     assert all(isinstance(line, str) and line for line in found)

@@ -5,13 +5,12 @@ import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pandas as pd
 import pytest
 import yaml
-from loading import ROOT, load_module
+from loading import ROOT
 
 from vwta.__main__ import default_folder, main
 from vwta.io.storage import read_metadata, read_table, write_table
@@ -26,8 +25,10 @@ from vwta.paper.verdicts.output import READERS, write
 from vwta.paper.verdicts.summary import markdown, terminal
 from vwta.paper.verdicts.table import CLAIM_WORDS, NUMBER_WORDS, Settings, Verdicts, judge_all
 from vwta.paper.verdicts.table import COLUMNS as TABLE
+from vwta.workflow import validation
 
 CONFIG = ROOT / "config"
+SCHEMAS = ROOT / "workflow/schemas"
 PUBLISHED = ROOT / "docs/results"
 FILES = ("verdicts", "claims", "differences")
 LLOYD = {"v_lloyd", "k_lloyd"}  # methods of the theory alone
@@ -50,13 +51,8 @@ def queries(entry: Any) -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def validation() -> ModuleType:
-    return load_module("workflow/validation.py")
-
-
-@pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
-    return yaml.safe_load((ROOT / "workflow/schemas/claims.schema.yaml").read_text())
+    return yaml.safe_load((SCHEMAS / "claims.schema.yaml").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +71,8 @@ def verdicts(settings: Settings) -> Verdicts:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_configuration_is_valid(validation: ModuleType, name: str) -> None:
-    assert validation.problems(read(name), f"{name}.schema.yaml") == []
+def test_configuration_is_valid(name: str) -> None:
+    assert validation.problems(read(name), SCHEMAS / f"{name}.schema.yaml") == []
 
 
 @pytest.mark.parametrize(
@@ -92,11 +88,9 @@ def test_configuration_is_valid(validation: ModuleType, name: str) -> None:
         ({"low": "x"}, "claims[0].low = 'x': must be a number"),
     ],
 )
-def test_wrong_claims_are_explained(
-    validation: ModuleType, change: dict[str, Any], line: str
-) -> None:
+def test_wrong_claims_are_explained(change: dict[str, Any], line: str) -> None:
     entry = {**read("claims")["claims"][0], **change}
-    found = validation.problems({"claims": [entry]}, "claims.schema.yaml")
+    found = validation.problems({"claims": [entry]}, SCHEMAS / "claims.schema.yaml")
     assert any(one.startswith(line) for one in found), found
 
 
@@ -110,9 +104,7 @@ def test_schemas_and_code_know_the_same_names(schema: dict[str, Any]) -> None:
     assert set(names["protocol"]["enum"]) == {*files, reported.PRINTED}
     options = {key for kind in KINDS.values() for key in (*kind.terms, *kind.needs, *kind.options)}
     assert set(names["claim"]["properties"]) == {*claims.ABOUT, *options}
-    others = yaml.safe_load((ROOT / "workflow/schemas/differences.schema.yaml").read_text())[
-        "$defs"
-    ]
+    others = yaml.safe_load((SCHEMAS / "differences.schema.yaml").read_text())["$defs"]
     assert others == {key: value for key, value in names.items() if key in others}
 
 

@@ -1,4 +1,8 @@
-"""What every script does first: import from this repository's `src`, log to the rule's log."""
+"""The first and last steps of every script: its log, its lock, its threads, its last words."""
+
+from __future__ import annotations
+
+__all__ = ["job"]
 
 import ctypes
 import logging
@@ -6,25 +10,20 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from typing import Any
 
-__all__ = ["job"]
-
-# Jobs run the code whose digest their rule carries, whatever else may be installed.
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "src"))
-sys.path.append(str(ROOT / "workflow"))
-
-from turns import attend  # noqa: E402
-
-from vwta.io.errors import explained  # noqa: E402
+from vwta.io.errors import explained
+from vwta.workflow.lock import attend
 
 
 @contextmanager
-def job(snakemake) -> Iterator[None]:
-    """Sends all that the script says to its log, and keeps torch within the job's threads.
+def job(snakemake: Any) -> Iterator[None]:
+    """Sends all that a script says to its log, and keeps torch within the job's threads.
 
-    What a user can mend ends the log with one message, anything else with a traceback.
+    An error that a user can mend ends the log with one message, any other with a traceback.
+
+    Arguments:
+        snakemake: the object of this name that Snakemake gives to scripts.
     """
     terminal = os.dup(sys.stderr.fileno())
     with open(snakemake.log[0], "w") as log:
@@ -45,7 +44,7 @@ def job(snakemake) -> Iterator[None]:
 
 
 def tell(message: bytes, terminal: int) -> None:
-    """Ends the log with a message; if it has no room left, it goes to the terminal."""
+    """Ends the log with a message; if the disk is full, the message goes to the terminal."""
     try:
         told = os.write(sys.stderr.fileno(), message) == len(message)
     except OSError:
@@ -55,7 +54,7 @@ def tell(message: bytes, terminal: int) -> None:
 
 
 def keep_memory() -> None:
-    """Lets the process keep what it frees, for the next step of a training to use again.
+    """Lets the process keep the memory that it frees, for the next step of a training.
 
     glibc would give large tensors back to the system and ask for them anew, page by page, which
     takes a third of the time of a small network.

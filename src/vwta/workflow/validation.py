@@ -3,16 +3,7 @@
 For instance `synthetic.K[0] = 0: must be an integer >= 1`.
 """
 
-import itertools
-import math
-import re
-from collections.abc import Iterator
-from difflib import get_close_matches
-from pathlib import Path
-
-import yaml
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
+from __future__ import annotations
 
 __all__ = [
     "contradictions",
@@ -24,6 +15,18 @@ __all__ = [
     "set_name",
 ]
 
+import itertools
+import math
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+
 BOUNDS = {
     "minimum": ">=",
     "exclusiveMinimum": ">",
@@ -31,7 +34,6 @@ BOUNDS = {
     "exclusiveMaximum": "<",
     "multipleOf": "a multiple of",
 }
-SCHEMAS = Path(__file__).resolve().parent / "schemas"
 SHARING = {
     "winner": [],
     "relaxed": ["epsilon"],
@@ -54,15 +56,15 @@ KINDS = {
 }
 
 
-def problems(config: object, schema: str) -> list[str]:
-    """What is wrong with a configuration, one line for each violation of `schemas/<schema>`."""
-    rules = load(SCHEMAS / schema)
+def problems(config: object, schema: Path) -> list[str]:
+    """What is wrong with a configuration, one line for each violation of the schema in a file."""
+    rules = load(schema)
     errors = Draft202012Validator(rules).iter_errors(config)
     lines = [line for error in sorted(errors, key=_order) for line in _lines(error, rules)]
     return lines + list(_not_finite(config, ()))
 
 
-def contradictions(config: dict, sets: list[str]) -> list[str]:
+def contradictions(config: dict[str, Any], sets: list[str]) -> list[str]:
     """What is wrong between the keys of a configuration that follows its schema.
 
     Arguments:
@@ -94,7 +96,7 @@ def contradictions(config: dict, sets: list[str]) -> list[str]:
     return lines
 
 
-def protocol_contradictions(protocol: dict) -> list[str]:
+def protocol_contradictions(protocol: dict[str, Any]) -> list[str]:
     """What is wrong between the keys of a protocol that follows its schema."""
     if "networks" in protocol:
         keys = [key for key in ("sets", "data", "training") if key in protocol]
@@ -110,11 +112,11 @@ def protocol_contradictions(protocol: dict) -> list[str]:
     wanted = SHARING[kind]
     if given == set(wanted):
         return []
-    keys = ", ".join(["kind", *wanted])
-    return [f"training.sharing = {sharing}: the keys of kind {kind} are {keys}"]
+    listed = ", ".join(["kind", *wanted])
+    return [f"training.sharing = {sharing}: the keys of kind {kind} are {listed}"]
 
 
-def ownership_problems(protocols: dict) -> list[str]:
+def ownership_problems(protocols: dict[str, Any]) -> list[str]:
     """What is wrong between protocols that take the data or the networks of others."""
     wanted = {"sets": "draws its own data", "networks": "trains its own networks"}
     lines = []
@@ -127,9 +129,10 @@ def ownership_problems(protocols: dict) -> list[str]:
     return lines
 
 
-def data_contradictions(table: dict) -> list[str]:
+def data_contradictions(table: dict[str, Any]) -> list[str]:
     """What is wrong between the entries of a table of files that follows its schema."""
-    lines, seen = [], {}
+    lines: list[str] = []
+    seen: dict[str, str] = {}
     for section, entries in table.items():
         for name, entry in entries.items():
             if "record" in entry:
@@ -150,12 +153,12 @@ def data_contradictions(table: dict) -> list[str]:
     return lines
 
 
-def set_name(entry: str | dict) -> str:
+def set_name(entry: str | dict[str, Any]) -> str:
     """Name of an entry of uci.datasets; a table of one's own has that of its file."""
     return Path(entry["csv"]).stem if isinstance(entry, dict) else entry
 
 
-def _uci(study: dict, sets: list[str]) -> Iterator[str]:
+def _uci(study: dict[str, Any], sets: list[str]) -> Iterator[str]:
     """What is wrong with the protocols and sets of the UCI study."""
     names = []
     for index, entry in enumerate(study["datasets"]):
@@ -182,7 +185,7 @@ def _uci(study: dict, sets: list[str]) -> Iterator[str]:
         yield f"uci.bins.high = {bins['high']}: must be > low = {bins['low']}"
 
 
-def _audio(study: dict) -> Iterator[str]:
+def _audio(study: dict[str, Any]) -> Iterator[str]:
     """What is wrong with the protocols, folds and sizes of the audio study."""
     if study["headline"] not in study["protocols"]:
         known = list(study["protocols"])
@@ -190,7 +193,7 @@ def _audio(study: dict) -> Iterator[str]:
     if study["predictions"]["K"] not in study["K"]:
         must = f"must be in audio.K = {study['K']}"
         yield f"audio.predictions.K = {study['predictions']['K']}: {must}"
-    places: dict[tuple, str] = {}
+    places: dict[tuple[Any, ...], str] = {}
     for name, fold in study["folds"].items():
         for place in itertools.product(fold["splits"], fold["parts"]):
             if place in places:
@@ -206,14 +209,14 @@ def _audio(study: dict) -> Iterator[str]:
         yield f"audio.features.bands = {bands}: {must}, the product of audio.training.trunk.pools"
 
 
-def _tuning(name: str, study: dict) -> Iterator[str]:
+def _tuning(name: str, study: dict[str, Any]) -> Iterator[str]:
     tuning = study["evaluation"]["tuning"]
     if not tuning["high"] > tuning["low"]:
         where = f"{name}.evaluation.tuning"
         yield f"{where}.high = {tuning['high']}: must be > low = {tuning['low']}"
 
 
-def _grids(name: str, study: dict) -> Iterator[str]:
+def _grids(name: str, study: dict[str, Any]) -> Iterator[str]:
     """What is wrong with the grids of the histograms: they need one, and only one, for each K."""
     sizes = [math.prod(grid) for grid in study["grids"]]
     for index, size in enumerate(sizes):
@@ -226,7 +229,7 @@ def _grids(name: str, study: dict) -> Iterator[str]:
                 yield f"{name}.K[{index}] = {K}: hist needs an entry of grids with {K} bins"
 
 
-def _properties(study: dict) -> Iterator[str]:
+def _properties(study: dict[str, Any]) -> Iterator[str]:
     """What is wrong with the sizes and sets of the properties."""
     where, settings = "synthetic.properties", study["properties"]
     points, most = settings["points"], max(study["K"])
@@ -242,7 +245,7 @@ def _properties(study: dict) -> Iterator[str]:
             yield f"{where}.sets[{index}].name = {one['name']}: there is another set of this name"
 
 
-def _strangers(config: dict) -> Iterator[str]:
+def _strangers(config: dict[str, Any]) -> Iterator[str]:
     """What is asked for and the study does not have."""
     study = config["synthetic"]
     known = {
@@ -255,7 +258,9 @@ def _strangers(config: dict) -> Iterator[str]:
         "x": ("synthetic.predictions.x", study["predictions"]["x"]),
         "set": ("synthetic.properties.sets", [one["name"] for one in study["properties"]["sets"]]),
     }
-    askers = {("synthetic",): {"headline": study["headline"]}}
+    askers: dict[tuple[str, ...], dict[str, Any]] = {
+        ("synthetic",): {"headline": study["headline"]}
+    }
     askers |= {("synthetic", "explorer"): {"protocols": study["explorer"]["protocols"]}}
     askers |= {("figures", figure): settings for figure, settings in config["figures"].items()}
     for path, settings in askers.items():
@@ -269,7 +274,7 @@ def _strangers(config: dict) -> Iterator[str]:
                     yield f"{name} = {entry}: must be in {place} = {allowed}"
 
 
-def _not_run(config: dict) -> Iterator[str]:
+def _not_run(config: dict[str, Any]) -> Iterator[str]:
     """What a figure compares that a protocol does not run, or whose properties it leaves out."""
     study, figure = config["synthetic"], config["figures"]["variants"]
     for name, key in itertools.product(figure["protocols"], ("datasets", "K")):
@@ -287,7 +292,7 @@ def _not_run(config: dict) -> Iterator[str]:
                 )
 
 
-def _unmeasured(config: dict) -> Iterator[str]:
+def _unmeasured(config: dict[str, Any]) -> Iterator[str]:
     """Bandwidths that figures against K show and the study does not measure."""
     study, figures = config["synthetic"], config["figures"]
     distances, deviations = study["emd"]["h"], figures["quantitative_std"]["h"]
@@ -313,13 +318,13 @@ def _unmeasured(config: dict) -> Iterator[str]:
                     yield f"{place}[{entry}] = {h}: must be in synthetic.{source} = {allowed}"
 
 
-def load(path: Path) -> object:
+def load(path: Path) -> Any:
     """Content of a YAML file."""
     with path.open(encoding="utf-8") as file:
         return yaml.safe_load(file)
 
 
-def _lines(error: ValidationError, rules: dict) -> Iterator[str]:
+def _lines(error: ValidationError, rules: dict[str, Any]) -> Iterator[str]:
     path, schema = list(error.absolute_path), error.schema
     if error.validator == "additionalProperties":
         allowed = list(schema["properties"])
@@ -337,7 +342,9 @@ def _lines(error: ValidationError, rules: dict) -> Iterator[str]:
         yield f"{_name(path)} = {error.instance!r}: {_wanted(schema, rules, error)}"
 
 
-def _wanted(schema: dict, rules: dict, error: ValidationError | None = None) -> str:
+def _wanted(
+    schema: dict[str, Any], rules: dict[str, Any], error: ValidationError | None = None
+) -> str:
     """What a schema asks for, in words."""
     schema = _resolve(schema, rules)
     if error is not None and error.validator == "uniqueItems":
@@ -364,16 +371,16 @@ def _wanted(schema: dict, rules: dict, error: ValidationError | None = None) -> 
     return text
 
 
-def _resolve(schema: dict, rules: dict) -> dict:
+def _resolve(schema: dict[str, Any], rules: dict[str, Any]) -> dict[str, Any]:
     if "$ref" not in schema:
         return schema
-    target: object = rules
+    target: Any = rules
     for part in schema["$ref"].removeprefix("#/").split("/"):
         target = target[part]
     return {**target, **schema}
 
 
-def _not_finite(value: object, path: tuple) -> Iterator[str]:
+def _not_finite(value: object, path: tuple[Any, ...]) -> Iterator[str]:
     """Infinities and nans, which no comparison in a schema catches."""
     if isinstance(value, dict | list):
         for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
@@ -386,7 +393,7 @@ def _hint(close: list[str]) -> str:
     return f"did you mean {close[0]}?"
 
 
-def _name(path: list) -> str:
+def _name(path: list[Any]) -> str:
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)

@@ -1,12 +1,14 @@
-"""What is left of a file that cannot be had: a note for the next run, and one clear message."""
+"""Notes on files that could not be downloaded, by which the next run knows to do without them."""
+
+from __future__ import annotations
+
+__all__ = ["noted"]
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from vwta.io.errors import Unavailable
-
-__all__ = ["noted"]
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Say what a run would cost before it starts, from the recorded costs of earlier jobs.
 
-Usage: python workflow/plan.py TIER [--record] [--debug] [SNAKEMAKE ARGUMENT ...]
+Usage: python -m vwta.workflow.plan TIER [--record] [--debug] [SNAKEMAKE ARGUMENT ...]
 
 The jobs come from Snakemake's dry run. A job costs what finished jobs of its rule did: those of
 this very run first (their benchmark files), else those in benchmarks/recorded.csv. A rule that was
@@ -10,23 +10,27 @@ never recorded is listed as unknown. Rules may declare three resources for this:
 `--debug` shows where an error comes from.
 """
 
+from __future__ import annotations
+
+__all__ = ["Job", "dry_run", "estimate", "measure", "show"]
+
 import contextlib
 import io
 import logging
 import math
 import os
 import platform
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from vwta.io.errors import debugging, explained
+from vwta.workflow.configuration import check
 
 RECORD = Path("benchmarks/recorded.csv")
 KEY = ["tier", "rule", "work"]
@@ -49,7 +53,6 @@ class Job(NamedTuple):
 
 def dry_run(arguments: list[str]) -> list[Job]:
     """Return the jobs that Snakemake would run; what it says is shown if it fails."""
-    from readable import check
     from snakemake.cli import main
     from snakemake.logging import logger
 
@@ -74,7 +77,7 @@ def dry_run(arguments: list[str]) -> list[Job]:
     return [job for job in jobs if job.output]  # a target such as `all` makes nothing
 
 
-def read_job(event: dict) -> Job:
+def read_job(event: dict[str, Any]) -> Job:
     """Read a job from Snakemake's log event about it."""
     resources = dict(event["resources"].items())
     numbers = {
@@ -82,12 +85,15 @@ def read_job(event: dict) -> Job:
         for name in ("work", "gpu", "download_mb")
         if isinstance(resources.get(name), int | float)
     }
-    rule = re.sub(
-        r"_\d+$", "", event["rule_name"]
-    )  # the chunks of a rule are rules train_0, train_1
-    files = {name: tuple(event[name]) for name in ("input", "log")}
-    output = tuple(event["output"])
-    return Job(rule, output, event["benchmark"], event["threads"], **numbers, **files)
+    return Job(
+        rule=event["rule_name"],
+        output=tuple(event["output"]),
+        benchmark=event["benchmark"],
+        threads=event["threads"],
+        input=tuple(event["input"]),
+        log=tuple(event["log"]),
+        **numbers,
+    )
 
 
 def measure(jobs: Iterable[Job], tier: str) -> pd.DataFrame:

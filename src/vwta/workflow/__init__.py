@@ -1,0 +1,1 @@
+"""Modules that rules and scripts of the workflow import: the only place that knows Snakemake."""

@@ -1,0 +1,106 @@
+"""The audio study as its rules see it."""
+
+from __future__ import annotations
+
+__all__ = ["AudioStudy"]
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vwta.workflow.study import Study
+
+NOTES = {"ansyn": "ansyn*", "resynthesis": "sounds", "synthetic": ".none"}
+
+
+class AudioStudy(Study):
+    """The audio study.
+
+    Arguments:
+        settings: its section of the configuration.
+        protocols: the switches of each of its protocols, by stage.
+        features: pattern of the files of features, with the wildcards overlap, split and part;
+            labels lie beside them, in a file for all parts.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        protocols: Mapping[str, Mapping[str, Any]],
+        features: str,
+    ) -> None:
+        self.source: str = settings["source"]
+        super().__init__({**settings, "datasets": [self.source]}, protocols)
+        self.features = features
+        self.endings = {
+            name: "" if name == settings["headline"] else f"_{name}" for name in protocols
+        }
+
+    @property
+    def splits(self) -> list[int]:
+        """The splits that folds are made of."""
+        return sorted({split for fold in self["folds"].values() for split in fold["splits"]})
+
+    @property
+    def pictured(self) -> list[str]:
+        """The protocols that have WTA networks, which pictures are drawn of."""
+        return [name for name in self.protocols if "wta" in self.scope(name)["models"]]
+
+    @property
+    def shown(self) -> list[str]:
+        """Those of them whose networks have the K of the pictures of scenes."""
+        K = self["predictions"]["K"]
+        return [name for name in self.pictured if K in self.scope(name)["K"]]
+
+    def absent(self, notes: Path) -> bool:
+        """Whether some of the study's data could not be downloaded."""
+        return any(notes.glob(NOTES[self.source]))
+
+    def fold(self, name: str) -> list[str]:
+        """Files of the features of a fold."""
+        fold = self["folds"][name]
+        return [
+            self.features.format(overlap=overlap, split=split, part=part)
+            for overlap in self["overlaps"]
+            for split in fold["splits"]
+            for part in fold["parts"]
+        ]
+
+    def labels(self, *folds: str) -> list[str]:
+        """Files of the labels of some folds."""
+        files = (Path(file) for name in folds for file in self.fold(name))
+        stems = {file.with_name(file.stem.rpartition("_")[0]) for file in files}
+        return sorted(f"{stem}.safetensors" for stem in stems)
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the study's tables; those of the headline protocol have no ending."""
+        kinds = ("main", "quantisation", "tuned")
+        return [f"audio_{kind}{ending}" for kind in kinds for ending in self.endings.values()]
+
+    def training(self, wildcards: Any) -> dict[str, Any]:
+        """All that the job's training depends on, besides its data."""
+        return {
+            **self["training"],
+            **self.protocols[wildcards.protocol]["training"],
+            "noise": self["noise"],
+            "grid": self.grid(wildcards),
+        }
+
+    def kept_by(self, wildcards: Any) -> str:
+        """Which weights of a training the job's protocol takes."""
+        found: str = self.protocols[wildcards.protocol]["evaluation"]["kept_by"]
+        return found
+
+    def training_work(self, wildcards: Any) -> int:
+        """Thousands of passes of a band of a chunk of sound through a filter."""
+        fold, sizes = self["folds"]["train"], self["scenes"]["sizes"]
+        scenes = len(self["overlaps"]) * len(fold["splits"])
+        scenes *= sum(sizes[part] for part in fold["parts"])
+        chunks = scenes * self["seconds"] // 2
+        passes = self["training"]["epochs"] * chunks * self["training"]["trunk"]["filters"]
+        return int(passes * self["features"]["bands"] // 10**3)
+
+    def scenes_work(self, wildcards: Any) -> int:
+        """Seconds of scenes of a job."""
+        return int(self["seconds"] * sum(self["scenes"]["sizes"].values()))

@@ -1,0 +1,109 @@
+"""The synthetic study as its rules see it."""
+
+from __future__ import annotations
+
+__all__ = ["OUTPUTS", "SyntheticStudy"]
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from vwta.workflow.study import Study, taken_from
+
+OUTPUTS = {"wta": 3, "hist": 1, "mdn": 4}  # numbers that a network gives for each of its K atoms
+
+
+class SyntheticStudy(Study):
+    """The synthetic study. A protocol may take another's data, as it may take its networks."""
+
+    def drawer(self, name: str) -> str:
+        """The protocol whose data a protocol takes: often itself."""
+        trainer = self.trainer(name)
+        found: str = self.protocols[trainer].get("sets", trainer)
+        return found
+
+    def data(self, pattern: str) -> Callable[[Any], str]:
+        """Input function: the file that belongs to the data that the job's protocol takes."""
+        return taken_from(self.drawer, pattern)
+
+    def _drawn(self, wildcards: Any) -> Any:
+        return self.protocols[self.drawer(wildcards.protocol)]["data"]
+
+    def clouds(self, wildcards: Any) -> bool:
+        """Whether the job's protocol draws from points drawn once."""
+        found: bool = self._drawn(wildcards)["clouds"]
+        return found
+
+    def constants(self, wildcards: Any) -> dict[str, Any]:
+        """The constants of the job's problem, in its protocol."""
+        name, own = wildcards.dataset, self._drawn(wildcards)["constants"]
+        return {**self["constants"].get(name, {}), **own.get(name, {})}
+
+    def law(self, wildcards: Any) -> dict[str, Any]:
+        """All that the law of the job's data depends on."""
+        return {
+            "constants": self.constants(wildcards),
+            "clouds": self.clouds(wildcards),
+            "rows": self["data"]["rows"],
+            "seed": self["data"]["seed"],
+        }
+
+    def training(self, wildcards: Any) -> dict[str, Any]:
+        """The switches of the job's protocol that its training depends on."""
+        data = self._drawn(wildcards)
+        rows = {name: data[name] for name in ("epochs_see", "clouds")}
+        return {**self.protocols[wildcards.protocol]["training"], **rows}
+
+    def bins(self, wildcards: Any) -> dict[str, Any] | None:
+        """The bins of a histogram with the job's K, None for another model."""
+        grid = self.grid(wildcards)
+        return None if grid is None else {"grid": grid, **self["domain"]}
+
+    def kept(self, wildcards: Any) -> dict[str, Any]:
+        """The switch of the job's protocol that every evaluation depends on."""
+        return {"kept_by": self.protocols[wildcards.protocol]["evaluation"]["kept_by"]}
+
+    def transport(self, wildcards: Any) -> dict[str, Any]:
+        """The switches of the job's protocol for earth mover's distances."""
+        found: dict[str, Any] = self.protocols[wildcards.protocol]["evaluation"]
+        return found
+
+    def emd(self, wildcards: Any) -> dict[str, Any]:
+        """How to measure distances, with the bandwidths of the job's problem."""
+        return {**self["emd"], "h": self["emd"]["h"][wildcards.dataset]}
+
+    def properties(self, wildcards: Any) -> dict[str, Any]:
+        """How to measure properties, with the optimum where the data are the protocol's own."""
+        settings = {**self["properties"], "h": self["evaluation"]["h"]}
+        own = self.drawer(wildcards.protocol) == wildcards.protocol
+        return {**settings, "optimum": settings["optimum"] if own else None}
+
+    def training_work(self, wildcards: Any) -> int:
+        """Millions of multiplications of a training, which its time is proportional to."""
+        widths, rows = self["training"]["widths"], self["data"]["rows"]["train"]
+        trunk = sum(before * after for before, after in itertools.pairwise([1, *widths]))
+        heads = widths[-1] * OUTPUTS[wildcards.model] * int(wildcards.K)
+        return int(self["training"]["epochs"] * rows * (trunk + heads) // 10**6)
+
+    def evaluation_work(self, wildcards: Any) -> int:
+        """Thousands of rows times K of an evaluation, over its networks."""
+        rows = self["data"]["rows"]["test"] + self["data"]["rows"]["validation"]
+        return int(rows * self.size(wildcards.protocol, "evaluation") // 10**3)
+
+    def properties_work(self, wildcards: Any) -> int:
+        """Millions of distances that properties take, over all networks of a job."""
+        points = self["properties"]["inputs"] * self["properties"]["points"]
+        return int(points * self.size(wildcards.protocol, "properties") // 10**6)
+
+    def emd_work(self, wildcards: Any) -> int:
+        """Thousands of pairs of points of a job, over the laws that it measures."""
+        pairs = self["emd"]["inputs"] * self["emd"]["samples"] ** 2
+        if wildcards.get("model") != "wta":
+            return int(pairs // 10**3)
+        bandwidths = self["emd"]["h"][wildcards.dataset]
+        return int(pairs * (1 + len(bandwidths)) // 10**3)  # with the uniform kernel
+
+    def theory_work(self) -> int:
+        """Thousands of points times K for Lloyd's algorithm."""
+        optimum = self["optimum"]
+        return int(sum(self["K"]) * optimum["inputs"] * optimum["rows"] // 1000)

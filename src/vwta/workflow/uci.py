@@ -1,0 +1,119 @@
+"""The UCI study as its rules see it."""
+
+from __future__ import annotations
+
+__all__ = ["UCIStudy"]
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vwta.workflow.study import Study
+from vwta.workflow.validation import set_name
+
+PLANNED = ("epochs", "batch_size", "learning_rate", "rate", "weight_decay")
+SEARCHED = ("v_wta", "k_wta", "tk_hist")  # methods whose bandwidth is searched
+UNKNOWN = {"rows": 1000}  # a table of one's own is not counted before it is read
+
+
+class UCIStudy(Study):
+    """The UCI study.
+
+    Arguments:
+        settings: its section of the configuration.
+        protocols: the switches of each of its protocols, by stage.
+        files: the table of files of its data sets.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        protocols: Mapping[str, Mapping[str, Any]],
+        files: Mapping[str, Any],
+    ) -> None:
+        super().__init__(settings, protocols)
+        self.files = files
+        entries = settings["datasets"]
+        self.asked = [set_name(entry) for entry in entries]
+        own = (entry for entry in entries if isinstance(entry, dict))
+        self.own = {set_name(entry): entry for entry in own}
+
+    def lost_tables(self) -> list[str]:
+        """A line for each table of one's own that is not there."""
+        return [
+            f"{entry['csv']}: no such file; write its path as seen from {Path.cwd()}"
+            for entry in self.own.values()
+            if not Path(entry["csv"]).is_file()
+        ]
+
+    def absent(self, notes: Path, cache: Path) -> list[str]:
+        """The data sets that could not be downloaded, and are not there."""
+        return [
+            name
+            for name in self.asked
+            if (notes / name).exists() and not (cache / "uci" / f"{name}.safetensors").exists()
+        ]
+
+    def splits(self, dataset: str) -> int:
+        """How many splits of a data set are run."""
+        most: int = self["splits"]
+        if dataset in self.own:
+            return int(self.own[dataset].get("splits", most))
+        return int(min(most, self.files[dataset]["splits"]["count"]))
+
+    def training(self, wildcards: Any) -> dict[str, Any]:
+        """All that the job's training depends on, besides its data."""
+        switches = self.protocols[wildcards.protocol]
+        settings = self["training"][wildcards.protocol] | switches["data"] | switches["training"]
+        plan = {name: settings.pop(name) for name in PLANNED}
+        widths = settings.pop("widths")
+        return {
+            "plan": plan,
+            "widths": widths.get(wildcards.dataset, widths["others"]),
+            "seed": self["seed"],
+            "bins": self["bins"],
+            **settings,
+        }
+
+    def evaluation(self, wildcards: Any) -> dict[str, Any]:
+        """All that the job's evaluation depends on, besides its networks."""
+        switches = self.protocols[wildcards.protocol]
+        own = {**switches["data"], **switches["evaluation"], **self["evaluation"]}
+        return {"seed": self["seed"], **own}
+
+    def _passes(self, wildcards: Any, epochs: int) -> int:
+        """Passes over a row in so many epochs, over all networks of a job."""
+        restarts: int = self["training"][wildcards.protocol]["restarts"]
+        return epochs * self.splits(wildcards.dataset) * restarts * self._rows(wildcards)
+
+    def _rows(self, wildcards: Any) -> int:
+        return int(self.files.get(wildcards.dataset, UNKNOWN)["rows"])
+
+    def work(self, wildcards: Any) -> int:
+        """Thousands of passes over a row, over all networks of a job."""
+        epochs = self["training"][wildcards.protocol]["epochs"]
+        return self._passes(wildcards, epochs) // 10**3
+
+    def minutes(self, wildcards: Any, attempt: int) -> int:
+        """The time limit of a training, by the passes that it takes at most.
+
+        The slowest of those measured (docs/cluster.md) took 10 ms for 1,000 passes over a row.
+        """
+        settings = self["training"][wildcards.protocol]
+        epochs = settings["epochs"]
+        if settings["steps"]:
+            most = 1 + settings["steps"] * settings["batch_size"] // self._rows(wildcards)
+            epochs = min(epochs, most)
+        return attempt * (20 + self._passes(wildcards, epochs) // (6 * 10**6))
+
+    def searched(self, protocol: str) -> list[str]:
+        """The methods whose bandwidth a protocol searches."""
+        ensembles = self["training"][protocol]["restarts"] > 1
+        return [*SEARCHED, *(["v_wta_ensemble"] if ensembles else [])]
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the study's tables."""
+        kinds = ("main", "nll", "rmse", "more")
+        own = [f"uci_{kind}_{name}" for kind in kinds for name in self["protocols"]]
+        return ["uci_sizes", "uci_protocols", *own]

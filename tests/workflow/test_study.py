@@ -1,0 +1,181 @@
+"""Studies as rules see them: which files belong to a run, and what jobs depend on."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from loading import ROOT
+
+from vwta.workflow.audio import AudioStudy
+from vwta.workflow.configuration import read_files, read_protocols
+from vwta.workflow.figures import Figure, audio_figures, inputs, scene_figures, synthetic_figures
+from vwta.workflow.figures import uci_figures as figures_of_uci
+from vwta.workflow.study import growing, unrecorded, warnings
+from vwta.workflow.synthetic import OUTPUTS, SyntheticStudy
+from vwta.workflow.uci import UCIStudy
+
+CONFIG: dict[str, Any] = yaml.safe_load((ROOT / "config/config.yaml").read_text())
+TABLE = "metrics/{table}.parquet"
+NETWORK = "{protocol}/{dataset}/{model}/K{K}/seed{seed}"
+
+
+def job(**wildcards: Any) -> Any:
+    """The wildcards of a job."""
+    return SimpleNamespace(**wildcards, get=wildcards.get)
+
+
+def protocols(study: str) -> dict[str, dict[str, Any]]:
+    return read_protocols(ROOT, study, CONFIG[study]["protocols"])
+
+
+@pytest.fixture(scope="module")
+def synthetic() -> SyntheticStudy:
+    return SyntheticStudy(CONFIG["synthetic"], protocols("synthetic"))
+
+
+@pytest.fixture(scope="module")
+def uci() -> UCIStudy:
+    own = {"csv": "mine/houses.csv", "target": "price", "splits": 3}
+    settings = {**CONFIG["uci"], "datasets": [*CONFIG["uci"]["datasets"], own]}
+    return UCIStudy(settings, protocols("uci"), read_files(ROOT)["uci"])
+
+
+@pytest.fixture(scope="module")
+def audio() -> AudioStudy:
+    pattern = "ov{overlap}_split{split}_{part}.npy"
+    return AudioStudy(CONFIG["audio"], protocols("audio"), pattern)
+
+
+def test_runs_follow_the_restrictions_of_protocols(synthetic: SyntheticStudy) -> None:
+    assert synthetic.runs(None, NETWORK, ["relaxed"], datasets=["rotating_moons"]) == [
+        "relaxed/rotating_moons/wta/K49/seed1234",
+        "relaxed/rotating_moons/wta/K100/seed1234",
+    ]
+    assert synthetic.runs("emd", NETWORK, ["relaxed"]) == []
+    assert synthetic.runs("emd", "{protocol}/{K}", ["released"]) == ["released/16", "released/49"]
+
+
+def test_a_protocol_may_take_another_s_networks_and_data(synthetic: SyntheticStudy) -> None:
+    taken = synthetic.protocols["published_sampler"]["networks"]
+    assert synthetic.trainer("published_sampler") == taken
+    assert "published_sampler" not in synthetic.trainers
+    one = {"protocol": "published_sampler", "dataset": "moons", "model": "wta", "K": 9, "seed": 1}
+
+    class Wildcards(dict[str, Any]):
+        __getattr__ = dict.__getitem__
+
+    assert synthetic.network(NETWORK)(Wildcards(one)) == f"{taken}/moons/wta/K9/seed1"
+
+
+def test_training_work_counts_outputs(synthetic: SyntheticStudy) -> None:
+    settings = synthetic["training"]
+    passes = settings["epochs"] * synthetic["data"]["rows"]["train"]
+    first, last = settings["widths"]
+    for model, outputs in OUTPUTS.items():
+        expected = passes * (first + first * last + last * outputs * 20) // 10**6
+        assert synthetic.training_work(job(model=model, K="20")) == expected
+
+
+def test_only_histograms_have_bins(synthetic: SyntheticStudy) -> None:
+    assert synthetic.bins(job(model="wta", K="20")) is None
+    assert synthetic.bins(job(model="hist", K="20")) == {"grid": [5, 4], **synthetic["domain"]}
+
+
+def test_splits_of_a_set(uci: UCIStudy) -> None:
+    assert {name: uci.splits(name) for name in ("boston", "protein", "year", "houses")} == {
+        "boston": 20,
+        "protein": 5,
+        "year": 1,
+        "houses": 3,
+    }
+    assert uci.asked[-1] == "houses"
+    assert uci.lost_tables() == [
+        f"mine/houses.csv: no such file; write its path as seen from {Path.cwd()}"
+    ]
+
+
+def test_settings_are_not_changed_by_asking(uci: UCIStudy) -> None:
+    first = uci.training(job(protocol="paper", dataset="year"))
+    assert first == uci.training(job(protocol="paper", dataset="year"))
+    assert first["widths"] == [100]
+    assert first["plan"]["epochs"] == 1000
+
+
+def test_time_of_a_training_grows_with_its_passes(uci: UCIStudy) -> None:
+    def minutes(dataset: str, attempt: int = 1) -> int:
+        return uci.minutes(job(protocol="paper", dataset=dataset), attempt)
+
+    assert minutes("boston") < minutes("year")
+    assert minutes("year", attempt=2) == 2 * minutes("year")
+
+
+def test_sets_that_could_not_be_downloaded(uci: UCIStudy, tmp_path: Path) -> None:
+    notes, cache = tmp_path / "notes", tmp_path / "cache"
+    notes.mkdir()
+    for name in ("yacht", "wine"):
+        (notes / name).touch()
+    (cache / "uci").mkdir(parents=True)
+    (cache / "uci/wine.safetensors").touch()
+    assert uci.absent(notes, cache) == ["yacht"]
+
+
+def test_folds_and_their_labels(audio: AudioStudy) -> None:
+    assert audio.fold("test")[:2] == ["ov1_split1_train.npy", "ov1_split1_test.npy"]
+    assert audio.labels("test") == [f"ov{overlap}_split1.safetensors" for overlap in (1, 2, 3)]
+    assert audio.splits == [1, 2, 3]
+    assert audio.endings == {"paper": "", "improved": "_improved", "released": "_released"}
+
+
+def test_every_figure_can_be_drawn(
+    synthetic: SyntheticStudy, uci: UCIStudy, audio: AudioStudy
+) -> None:
+    """Its functions exist and take the arguments that they are given; its caption is complete."""
+    import inspect
+    from importlib import import_module
+
+    found: dict[str, Figure] = synthetic_figures(synthetic, CONFIG["figures"], TABLE, NETWORK)
+    found |= figures_of_uci(uci, TABLE, "printed.csv") | audio_figures(audio, TABLE)
+    found |= scene_figures(audio, NETWORK)
+    assert len(found) == 25 + 16 + 11 + 6
+    for name, figure in found.items():
+        module, _, function = figure.draw.partition(":")
+        draw = getattr(import_module(module), function)
+        given = {*figure.inputs, *figure.settings, *figure.made, "paths"}
+        assert given == set(inspect.signature(draw).parameters), name
+        assert "{{" not in figure.text(ROOT / "workflow/report")
+        for place, own in figure.made.values():
+            module, _, function = place.partition(":")
+            getattr(import_module(module), function)(**own)
+
+
+def test_a_figure_s_digest_covers_its_own_modules(synthetic: SyntheticStudy, uci: UCIStudy) -> None:
+    drawn = synthetic_figures(synthetic, CONFIG["figures"], TABLE, NETWORK)
+    assert drawn["tuned_paper"].modules == ["vwta.paper.figures.against_K"]
+    assert "vwta.paper.theory.convex_sets" in drawn["proof_partition"].modules
+    modules = {name for one in figures_of_uci(uci, TABLE, "a.csv").values() for name in one.modules}
+    assert modules == {"vwta.paper.figures.uci"}
+
+
+def test_captions_show_values() -> None:
+    figure = Figure("a:b", "A", "nll_against_h", {"metrics": "a"}, labels={"K": 7})
+    assert "K = 7 hypotheses" in figure.text(ROOT / "workflow/report")
+    with pytest.raises(KeyError, match="asks for 'K'"):
+        figure._replace(labels={}).text(ROOT / "workflow/report")
+    assert inputs({"one": figure}) == {"metrics": "a"}
+    assert figure.all_labels == {"figure": "A", "K": "7"}
+
+
+def test_functions_for_snakemake() -> None:
+    assert growing(100)(job(), attempt=3) == 300
+    assert unrecorded("x")(job(), output=[]) == "x"
+
+
+def test_warnings() -> None:
+    assert list(warnings([], False, "notes", "data", None, 4)) == []
+    cluster, sets, audio = warnings(["yacht"], True, "notes", "data", 100, None)
+    assert "that of all at once" in cluster
+    assert "without yacht" in sets
+    assert sets.endswith("snakemake data/uci/yacht.safetensors")
+    assert "audio study is left out" in audio
