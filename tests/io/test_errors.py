@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from loading import ROOT
 
 from vwta.io.errors import BadTable, Interrupted, debugging, explain, explained
 from vwta.io.storage import write_table, write_tensors
@@ -94,11 +93,10 @@ def test_environment_asks_for_tracebacks(
 
 
 SCRIPT = """
-import logging, sys
+import logging
 from types import SimpleNamespace
-sys.path.insert(0, sys.argv[1])
-from job import job
 from vwta.io.errors import BadTable
+from vwta.workflow.job import job
 with job(SimpleNamespace(log=["log.txt"], input=[], output=["out/x"], threads=1)):
     logging.info("working")
     %s
@@ -116,8 +114,7 @@ with job(SimpleNamespace(log=["log.txt"], input=[], output=["out/x"], threads=1)
 )
 def test_log_of_a_job(line: str, debug: str, last: str, traced: bool, tmp_path: Path) -> None:
     env = {**os.environ, "VWTA_DEBUG": debug}
-    scripts = str(ROOT / "workflow/scripts")
-    command = [sys.executable, "-c", SCRIPT % line, scripts]
+    command = [sys.executable, "-c", SCRIPT % line]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=False)
     assert (done.returncode == 0) is (line == "pass")
     log = (tmp_path / "log.txt").read_text().splitlines()

@@ -17,7 +17,6 @@ from vwta.nn.networks import (
     MixtureNetwork,
     WTANetwork,
     bin_centres,
-    build,
 )
 
 SQUARE = Box([-1.0, -1.0], [1.0, 1.0])
@@ -66,7 +65,7 @@ def test_network_is_a_trunk_and_heads(network: WTANetwork) -> None:
 
 def test_unbounded_points_leave_the_square() -> None:
     torch.manual_seed(0)
-    network = build("wta", inputs=1, outputs=2, hypotheses=9, widths=[16], bounded=False)
+    network = WTANetwork(inputs=1, outputs=2, hypotheses=9, widths=[16], bounded=False)
     assert network(torch.tensor([[1e3]])).points.abs().max() > 1
 
 
@@ -219,11 +218,6 @@ def test_cells_without_kernel_are_refused(network: WTANetwork) -> None:
         Estimator(network, None, SQUARE)
 
 
-def test_unknown_network_is_named() -> None:
-    with pytest.raises(ValueError, match=r"'wtaa'.*wta"):
-        build("wtaa")
-
-
 def test_a_trunk_has_layers() -> None:
     with pytest.raises(ValueError, match="at least one width"):
-        build("wta", inputs=1, outputs=2, hypotheses=9, widths=[], bounded=False)
+        WTANetwork(inputs=1, outputs=2, hypotheses=9, widths=[], bounded=False)

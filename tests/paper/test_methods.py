@@ -217,3 +217,8 @@ def test_registries_import_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_unknown_network_is_named() -> None:
+    with pytest.raises(ValueError, match=r"unknown network 'wtaa': expected one of wta, hist, mdn"):
+        build("wtaa")

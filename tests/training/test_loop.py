@@ -14,7 +14,7 @@ from torch import Tensor
 from vwta.io.errors import Interrupted
 from vwta.io.storage import read_tensors
 from vwta.nn.losses import winner_distance, wta
-from vwta.nn.networks import initialise
+from vwta.nn.networks import WTANetwork, initialise
 from vwta.paper.data.synthetic import problem
 from vwta.paper.synthetic.generate import generate
 from vwta.paper.synthetic.train import Annealing, FreshData, Settings, train
@@ -25,7 +25,6 @@ from vwta.training.loop import Fit, FixedData, Schedule, fit
 from vwta.training.signals import Interruption
 
 SPECIFICATION = {
-    "kind": "wta",
     "inputs": 1,
     "outputs": 2,
     "hypotheses": 4,
@@ -67,7 +66,7 @@ def run(
     loss: Any = LOSS,
     data: training.Data = DATA,
 ) -> Fit:
-    network = initialise(SPECIFICATION, seed)
+    network = initialise(SPECIFICATION, seed, WTANetwork)
     criteria = {"loss": LOSS if isinstance(loss, Annealing) else loss, "distance": winner_distance}
     return fit(network, loss, criteria, data, SCHEDULE, seed, checkpoint=checkpoint)
 
@@ -95,7 +94,7 @@ def test_it_learns() -> None:
 
 def test_agrees_with_a_plain_loop() -> None:
     """The same steps, written out with torch's plainest Adam."""
-    network = initialise(SPECIFICATION, 0)
+    network = initialise(SPECIFICATION, 0, WTANetwork)
     adam = torch.optim.Adam(network.parameters(), lr=1e-2, foreach=False, fused=False)
     (x, y), held_out, losses = DATA.train, DATA.held_out, []
     for epoch in range(4):
@@ -112,7 +111,7 @@ def test_agrees_with_a_plain_loop() -> None:
 def test_selected_weights_are_those_of_the_lowest_criterion() -> None:
     """Each criterion selects its own: the second is lowest where the first is highest."""
     criteria = {"distance": winner_distance, "opposite": lambda out, y: -winner_distance(out, y)}
-    network = initialise(SPECIFICATION, 0)
+    network = initialise(SPECIFICATION, 0, WTANetwork)
     done = fit(network, LOSS, criteria, DATA, SCHEDULE, 0)
     assert done.selected["distance"].epoch != done.selected["opposite"].epoch
     x, y = DATA.held_out
@@ -263,7 +262,7 @@ def test_sharing_changes_the_training(data: Path, tmp_path: Path, sharing: dict[
 def test_annealing_follows_the_epoch_after_an_interruption(tmp_path: Path) -> None:
     """The temperature comes from the epoch alone, and is 0 in the end."""
     annealing = Annealing(LOSS, initial=0.5, decay=0.5, lowest=0.2)
-    out, y = initialise(SPECIFICATION, 0)(DATA.train[0]), DATA.train[1]
+    out, y = initialise(SPECIFICATION, 0, WTANetwork)(DATA.train[0]), DATA.train[1]
     losses = [annealing.at(epoch)(out, y).item() for epoch in range(3)]
     assert losses[0] > losses[1] > losses[2] == pytest.approx(LOSS(out, y).item())
     checkpoint, calls = tmp_path / "checkpoint", 0

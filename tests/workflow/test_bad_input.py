@@ -33,6 +33,7 @@ from vwta.paper.data.ansyn import COLUMNS, RATE, Scene
 from vwta.paper.data.fetch import File, Source, fetch
 from vwta.paper.data.transfer import Policy
 from vwta.paper.data.zenodo import read_lock
+from vwta.paper.networks import build
 from vwta.paper.synthetic.predict import predict
 from vwta.paper.synthetic.train import Settings as Training
 from vwta.paper.synthetic.train import train
@@ -312,7 +313,7 @@ ARCHIVES = {
 
 def weights(*says: str, spoil: Callable[[Path], object]) -> Case:
     def put(folder: Path) -> None:
-        network = initialise(SPECIFICATION, 1)
+        network = initialise(SPECIFICATION, 1, build)
         tensors = {f"loss.{name}": value for name, value in network.state_dict().items()}
         facts = {"network": SPECIFICATION, "provenance": {"K": 3}}
         write_tensors(folder / "seed1.safetensors", tensors, facts)
@@ -336,7 +337,7 @@ def use_weights(folder: Path) -> None:
 
 def other_shape(path: Path) -> None:
     facts = {"network": {**SPECIFICATION, "hypotheses": 5}, "provenance": {"K": 5}}
-    network = initialise(SPECIFICATION, 1)
+    network = initialise(SPECIFICATION, 1, build)
     write_tensors(path, {f"loss.{k}": v for k, v in network.state_dict().items()}, facts)
 
 

@@ -11,12 +11,12 @@ import yaml
 from loading import ROOT
 from snakemake.utils import update_config
 
-from vwta.nn.networks import NETWORKS
 from vwta.paper.data.ansyn import CLASSES
 from vwta.paper.data.regression import splits_sha256
 from vwta.paper.data.synthetic import PROBLEMS
 from vwta.paper.data.uci import SETS, official_splits
 from vwta.paper.estimators import swept_in
+from vwta.paper.networks import NETWORKS
 from vwta.paper.problems import title
 from vwta.workflow import validation
 

@@ -11,9 +11,9 @@ import pytest
 from loading import environment
 
 from vwta.io.storage import read_metadata, read_table, read_tensors
-from vwta.nn.networks import NETWORKS
 from vwta.paper.estimators import swept_in
 from vwta.paper.metrics import COLUMNS
+from vwta.paper.networks import NETWORKS
 
 RUN = "synthetic/paper/single_gaussian/wta/K9"
 

@@ -8,12 +8,13 @@ import pytest
 import yaml
 from loading import ROOT
 
+from vwta.paper.methods import networks_in
 from vwta.workflow.audio import AudioStudy
 from vwta.workflow.configuration import read_files, read_protocols
 from vwta.workflow.figures import Figure, audio_figures, inputs, scene_figures, synthetic_figures
 from vwta.workflow.figures import uci_figures as figures_of_uci
 from vwta.workflow.study import growing, unrecorded, warnings
-from vwta.workflow.synthetic import OUTPUTS, SyntheticStudy
+from vwta.workflow.synthetic import SyntheticStudy
 from vwta.workflow.uci import UCIStudy
 
 CONFIG: dict[str, Any] = yaml.safe_load((ROOT / "config/config.yaml").read_text())
@@ -73,8 +74,8 @@ def test_training_work_counts_outputs(synthetic: SyntheticStudy) -> None:
     settings = synthetic["training"]
     passes = settings["epochs"] * synthetic["data"]["rows"]["train"]
     first, last = settings["widths"]
-    for model, outputs in OUTPUTS.items():
-        expected = passes * (first + first * last + last * outputs * 20) // 10**6
+    for model, network in networks_in("synthetic").items():
+        expected = passes * (first + first * last + last * network.outputs * 20) // 10**6
         assert synthetic.training_work(job(model=model, K="20")) == expected
 
 

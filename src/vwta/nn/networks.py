@@ -8,13 +8,11 @@ from __future__ import annotations
 
 __all__ = [
     "MLP",
-    "NETWORKS",
     "HistogramNetwork",
     "MixtureNetwork",
     "Network",
     "WTANetwork",
     "bin_centres",
-    "build",
     "initialise",
     "restore",
 ]
@@ -178,22 +176,8 @@ class MixtureNetwork(Network):
         super().__init__(MLP(inputs, widths), MixtureHead(widths[-1], outputs, components, bounded))
 
 
-NETWORKS: dict[str, type[nn.Module]] = {
-    "wta": WTANetwork,
-    "hist": HistogramNetwork,
-    "mdn": MixtureNetwork,
-}
-
-
-def build(kind: str, **arguments: Any) -> nn.Module:
-    """Builds a network of a kind with the arguments of its class, as files of weights name them."""
-    if kind not in NETWORKS:
-        raise ValueError(f"unknown network {kind!r}: expected one of {', '.join(NETWORKS)}")
-    return NETWORKS[kind](**arguments)
-
-
 def initialise(
-    specification: Mapping[str, Any], seed: int, build: Callable[..., nn.Module] = build
+    specification: Mapping[str, Any], seed: int, build: Callable[..., nn.Module]
 ) -> nn.Module:
     """Network of a specification with the initial weights of a seed.
 
@@ -202,7 +186,7 @@ def initialise(
     Arguments:
         specification: arguments of `build`.
         seed: the seed.
-        build: builds a network, see :func:`build`.
+        build: makes a network of a specification, such as its class.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream(seed, "weights"))
@@ -212,14 +196,14 @@ def initialise(
 def restore(
     specification: Mapping[str, Any],
     weights: Mapping[str, Tensor],
-    build: Callable[..., nn.Module] = build,
+    build: Callable[..., nn.Module],
 ) -> nn.Module:
     """Trained network of a specification, in float64, to be evaluated.
 
     Arguments:
         specification: arguments of `build`.
         weights: its weights, by name.
-        build: makes a network of a specification.
+        build: makes a network of a specification, such as its class.
     """
     network = build(**specification)
     network.load_state_dict(weights)

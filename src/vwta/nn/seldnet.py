@@ -12,7 +12,6 @@ References:
 from __future__ import annotations
 
 __all__ = [
-    "NETWORKS",
     "DirectionHead",
     "DirectionHistogram",
     "DirectionMixture",
@@ -21,13 +20,12 @@ __all__ = [
     "SELDnet",
     "Sizes",
     "bin_directions",
-    "build",
     "directions",
 ]
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -220,24 +218,6 @@ class DirectionMixture(Network):
     def __init__(self, components: int, **sizes: Unpack[Sizes]) -> None:
         trunk = SELDnet(**sizes)
         super().__init__(trunk, DirectionMixtureHead(trunk.outputs, components))
-
-
-NETWORKS: dict[str, type[nn.Module]] = {
-    "wta": DirectionNetwork,
-    "hist": DirectionHistogram,
-    "m_vmf": DirectionMixture,
-}
-
-
-def build(kind: str, **arguments: Any) -> nn.Module:
-    """Builds a network of a kind, as :func:`vwta.nn.networks.build` does.
-
-    Its weights have the memory format in which convolutions are fast on a CPU.
-    """
-    if kind not in NETWORKS:
-        raise ValueError(f"unknown network {kind!r}: expected one of {', '.join(NETWORKS)}")
-    network: nn.Module = NETWORKS[kind](**arguments)
-    return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
 
 
 def directions(angles: Tensor) -> Tensor:

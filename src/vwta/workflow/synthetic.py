@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["OUTPUTS", "SyntheticStudy"]
+__all__ = ["SyntheticStudy"]
 
 import itertools
 from collections.abc import Callable
 from typing import Any
 
+from vwta.paper.methods import NETWORKS
 from vwta.workflow.study import Study, taken_from
-
-OUTPUTS = {"wta": 3, "hist": 1, "mdn": 4}  # numbers that a network gives for each of its K atoms
 
 
 class SyntheticStudy(Study):
@@ -82,7 +81,7 @@ class SyntheticStudy(Study):
         """Millions of multiplications of a training, which its time is proportional to."""
         widths, rows = self["training"]["widths"], self["data"]["rows"]["train"]
         trunk = sum(before * after for before, after in itertools.pairwise([1, *widths]))
-        heads = widths[-1] * OUTPUTS[wildcards.model] * int(wildcards.K)
+        heads = widths[-1] * NETWORKS[wildcards.model].outputs * int(wildcards.K)
         return int(self["training"]["epochs"] * rows * (trunk + heads) // 10**6)
 
     def evaluation_work(self, wildcards: Any) -> int:

@@ -145,7 +145,7 @@ def test_networks_are_those_of_one_stack(data: Path, trained: dict[str, list[Pat
     raw, _ = read_tensors(data)
     parts = divide(raw["inputs"], raw["target"], splits(N, COUNT), 0.2, seed=7)
     seed = stream(7, "network", 2, 1)
-    network = initialise(metadata["network"], seed)
+    network = initialise(metadata["network"], seed, build)
     loss = partial(losses.wta, beta=1.0, score_reduction="sum")
     one, held_out = (
         Rows(*(part[2:].float() for part in rows)) for rows in (parts.train, parts.validation)
@@ -177,7 +177,7 @@ def test_networks_can_be_trained_anew_on_all_rows(data: Path, tmp_path: Path) ->
     raw, _ = read_tensors(data)
     parts = divide(raw["inputs"], raw["target"], splits(N, 2), 0.2, seed=7)
     seeds = [stream(7, "network", split, 0) for split in range(2)]
-    networks = [initialise(metadata["network"], seed) for seed in seeds]
+    networks = [initialise(metadata["network"], seed, build) for seed in seeds]
     loss = partial(losses.wta, beta=1.0, score_reduction="softmax")
     whole, held_out = (
         Rows(*(part.float() for part in rows)) for rows in (parts.whole, parts.validation)
@@ -231,7 +231,7 @@ def test_networks_trained_anew_stop_where_the_kept_ones_did(data: Path, tmp_path
     for split, epochs in enumerate(lowest):
         tensors, metadata = read_tensors(files[split])
         seed = stream(7, "network", split, 0)
-        network = initialise(metadata["network"], seed)
+        network = initialise(metadata["network"], seed, build)
         one, other = (Rows(*(part[[split]] for part in rows)) for rows in (whole, held_out))
         plan = Plan(**{**fast, "epochs": epochs})
         loss = partial(losses.scoring, score_reduction="sum")
