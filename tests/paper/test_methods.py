@@ -27,6 +27,7 @@ from vwta.paper.figures.qualitative import qualitative
 from vwta.paper.figures.training_curves import training_curves
 from vwta.paper.methods import METHODS, Method, Network, in_panel, networks_in
 from vwta.paper.metrics import tidy
+from vwta.paper.networks import build
 from vwta.paper.registry import Training
 from vwta.paper.synthetic import evaluate as measuring
 from vwta.paper.synthetic import transport
