@@ -300,7 +300,7 @@ def test_distances_declare_their_work(tree: Path) -> None:
             "src/vwta/paper/methods.py",
             '"V-WTA"',
             '"Voronoi-WTA"',
-            DRAWN - {"figure_variants"} | UCI_DRAWN | AUDIO_DRAWN | AUDIO_SEEN | AUDIO_CURVES,
+            DRAWN - {"figure variants"} | UCI_DRAWN | AUDIO_DRAWN | AUDIO_SEEN | AUDIO_CURVES,
         ),
         (
             "src/vwta/nn/losses.py",
@@ -401,7 +401,7 @@ def test_edits_without_effect_run_nothing(
     tree: Path, edit: Callable[[str, str, str], None]
 ) -> None:
     edit("README.md", "# Readme", "# Read me")
-    edit("src/vwta/__init__.py", '"""', '"""New ')
+    edit("src/vwta/__init__.py", '"""Conditional', '"""New conditional')
     edit("src/vwta/nn/losses.py", "import torch\n", "import torch  # a comment\n")
     edit("src/vwta/io/provenance.py", "PACKAGES = (", 'PACKAGES = ("pyarrow", ')
     assert jobs(tree) == set()
