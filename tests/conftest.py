@@ -156,7 +156,13 @@ def contents(tmp_path: Path) -> Contents:
     record = {"revision": "a" * 40, "made": "2026-01-02T03:04:05+00:00", "processor": "P"}
     facts = {"tiers": {"synthetic": "full", "uci": "full"}, "headline": "paper"}
     write_table(tmp_path / "verdicts.parquet", verdicts(), {**facts, "provenance": record})
-    difference = {"id": "kept_weights", "study": "synthetic", "text": "a", "code": "b", "here": "c"}
+    difference = {
+        "id": "selected_weights",
+        "study": "synthetic",
+        "text": "a",
+        "code": "b",
+        "here": "c",
+    }
     difference |= {"effect_on": "NLL", "state": "measured", "alone": True, "cases": 2}
     difference |= {"mean": -0.5, "lowest": -1.0, "highest": 0.0, "matters": "figure 3"}
     register = pd.DataFrame([difference], columns=list(DIFFERENCES))

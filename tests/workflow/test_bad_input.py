@@ -325,7 +325,7 @@ def weights(*says: str, spoil: Callable[[Path], object]) -> Case:
 def use_weights(folder: Path) -> None:
     predict(
         outputs={folder / "seed1.safetensors": folder / "out.safetensors"},
-        kept_by="loss",
+        selected_by="loss",
         constants={},
         x=[0.5],
         targets=2,

@@ -39,7 +39,7 @@ TRAINED = (
 )
 THEORY = {"evaluate_synthetic_theory", "collect synthetic theory"} | AGAINST_K
 THEORY |= PROPERTIES
-KEPT = EVALUATED | PROPERTIES | PICTURES | {"predict_synthetic", "export_explorer"}
+SELECTED = EVALUATED | PROPERTIES | PICTURES | {"predict_synthetic", "export_explorer"}
 MODELLED = EVALUATED | {"evaluate_emd_truth"}
 MEASURED = EVALUATED | THEORY | {"evaluate_emd_truth"}
 UCI_DRAWN = {"table_uci", "figure_uci", "figure uci_search_v_wta_ensemble"}
@@ -163,7 +163,7 @@ def test_weights_and_curve_are_kept(results: Path) -> None:
     assert tensors["curve"].shape == (2, 3)
     assert metadata["network"]["hypotheses"] == 9
     prefixes = {name.split(".")[0] for name in tensors}
-    assert prefixes == {"curve", "loss", "distance"} == {"curve", *metadata["kept"]}
+    assert prefixes == {"curve", "loss", "distance"} == {"curve", *metadata["selected"]}
 
 
 @pytest.mark.parametrize(
@@ -332,7 +332,12 @@ def test_distances_declare_their_work(tree: Path) -> None:
         ),
         ("config/config.yaml", "learning_rate: 0.001", "learning_rate: 0.002", TRAINED),
         ("config/protocols/synthetic/paper.yaml", "beta: 1.0", "beta: 2.0", TRAINED),
-        ("config/protocols/synthetic/improved.yaml", "kept_by: distance", "kept_by: loss", KEPT),
+        (
+            "config/protocols/synthetic/improved.yaml",
+            "selected_by: distance",
+            "selected_by: loss",
+            SELECTED,
+        ),
         (
             "config/protocols/synthetic/paper.yaml",
             "sampler: exact",
@@ -367,8 +372,8 @@ def test_distances_declare_their_work(tree: Path) -> None:
         ("config/smoke.yaml", "h: [0.1, 0.3, 1.0]", "h: [0.1, 0.3]", AUDIO_MEASURED),
         (
             "config/protocols/audio/paper.yaml",
-            "kept_by: loss",
-            "kept_by: distance",
+            "selected_by: loss",
+            "selected_by: distance",
             AUDIO_PREDICTED - {name for name in AUDIO_SEEN if name.endswith("ed")},
         ),
         (

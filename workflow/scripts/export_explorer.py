@@ -9,7 +9,7 @@ with job(snakemake):
     export(
         path=Path(snakemake.output[0]),
         networks={name: [Path(file) for file in files] for name, files in snakemake.input.items()},
-        kept_by=snakemake.params.kept_by,
+        selected_by=snakemake.params.selected_by,
         constants=snakemake.params.constants,
         domain=snakemake.params.domain,
         **snakemake.params.explorer,

@@ -55,7 +55,8 @@ def collect_curves(networks: Mapping[str, Sequence[Path]], path: Path) -> None:
 
     Its columns are `protocol`, `dataset`, `model`, `K`, `seed`, `epoch` (from 1), `training` (the
     loss on the training rows), `loss` and `distance` (those on the validation rows; the second for
-    WTA networks alone), `kept_by_loss` and `kept_by_distance` (whether the epoch has the lowest).
+    WTA networks alone), `selected_by_loss` and `selected_by_distance` (whether the epoch has the
+    lowest).
 
     Arguments:
         networks: files of trained networks, by protocol.
@@ -65,10 +66,12 @@ def collect_curves(networks: Mapping[str, Sequence[Path]], path: Path) -> None:
     for protocol, files in networks.items():
         for file in files:
             tensors, metadata = read_tensors(file)
-            record, kept = metadata["provenance"], metadata["kept"]
-            table = pd.DataFrame(tensors["curve"].numpy(), columns=["training", *kept])
+            record, selected = metadata["provenance"], metadata["selected"]
+            table = pd.DataFrame(tensors["curve"].numpy(), columns=["training", *selected])
             facts = {name: record[name] for name in ("dataset", "model", "K", "seed")}
-            marks = {f"kept_by_{name}": table.index == epoch for name, epoch in kept.items()}
+            marks = {
+                f"selected_by_{name}": table.index == epoch for name, epoch in selected.items()
+            }
             table = table.assign(protocol=protocol, **facts, epoch=table.index + 1, **marks)
             parts[str(file)] = table, {"provenance": record}
     write_parts(path, parts)

@@ -234,7 +234,7 @@ def test_trainings_say_what_they_are(networks: dict[str, Path]) -> None:
         tensors, metadata = read_tensors(path)
         assert metadata["network"]["kind"] == metadata["provenance"]["model"] == model
         assert tensors["curve"].shape == (2, 3 if model == "wta" else 2)
-        assert {name.partition(".")[0] for name in tensors} - {"curve"} == set(metadata["kept"])
+        assert {name.partition(".")[0] for name in tensors} - {"curve"} == set(metadata["selected"])
 
 
 def test_published_mixture_has_a_single_mode(files: dict[str, Path], tmp_path: Path) -> None:

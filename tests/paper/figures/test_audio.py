@@ -263,10 +263,10 @@ def test_training_has_rows_for_each_model_and_a_column_for_each_K(
         for model in ("wta", "m_vmf")
         for K in (9, 16)
     ]
-    table = pd.concat(parts).assign(kept_by_loss=lambda rows: rows["epoch"] == 3)
+    table = pd.concat(parts).assign(selected_by_loss=lambda rows: rows["epoch"] == 3)
     table["distance"] = (table["K"] / table["epoch"]).where(table["model"] == "wta")
     last = (table["epoch"] == 4).astype(object)
-    table["kept_by_distance"] = last.where(table["model"] == "wta", None)
+    table["selected_by_distance"] = last.where(table["model"] == "wta", None)
     write_table(tmp_path / "curves", table, {})
     place = (tmp_path / "curves", [], "paper", "ansyn", ["wta", "m_vmf"])
     training_curves_by_K(*place, [9, 16])
@@ -274,22 +274,22 @@ def test_training_has_rows_for_each_model_and_a_column_for_each_K(
     assert [axis.get_title() for axis in axes[:2]] == ["$K = 9$", "$K = 16$"]
     assert [axis.get_ylabel() for axis in axes[::2]] == ["WTA loss", "WTA distance", "M-vMF loss"]
     for axis, K in zip(axes[2:4], (9, 16), strict=True):
-        validation, kept = axis.lines
+        validation, selected = axis.lines
         assert data(validation) == [(epoch, K / epoch) for epoch in epochs]
-        assert data(kept) == [(4, K / 4)]
+        assert data(selected) == [(4, K / 4)]
     for axis, K in zip([*axes[:2], *axes[4:]], (9, 16, 9, 16), strict=True):
-        _, validation, kept = axis.lines
+        _, validation, selected = axis.lines
         assert data(validation) == [(1, K), (2, K - 1), (3, K - 2), (4, K - 1)]
-        assert data(kept) == [(3, K - 2)]
+        assert data(selected) == [(3, K - 2)]
     with pytest.raises(ValueError, match="no curve of paper, wta on ansyn at K=25"):
         training_curves_by_K(*place, [9, 25])
 
 
-def test_weights_kept_early_are_in_the_panel(tmp_path: Path, drawn: list[Figure]) -> None:
+def test_weights_selected_early_are_in_the_panel(tmp_path: Path, drawn: list[Figure]) -> None:
     epochs = range(1, 21)
     rows = pd.DataFrame({"epoch": epochs, "training": 5.0, "loss": [9.0, 1.0, *[5.0, 6.0] * 9]})
     rows = rows.assign(protocol="paper", dataset="ansyn", model="mdn", K=9, seed=1)
-    write_table(tmp_path / "curves", rows.assign(kept_by_loss=rows["epoch"] == 2), {})
+    write_table(tmp_path / "curves", rows.assign(selected_by_loss=rows["epoch"] == 2), {})
     training_curves_by_K(tmp_path / "curves", [], "paper", "ansyn", ["mdn"], [9])
     low, high = drawn[0].axes[0].get_ylim()
     assert low < 1.0

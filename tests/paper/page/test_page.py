@@ -91,7 +91,7 @@ def test_page_shows_everything(page: Reader, contents: Contents) -> None:
     assert "snakemake --force -- results/full/figures/uci_nll_paper.png" in page.text
     assert "1 of 2 numbers that can be compared" in page.text
     assert "1 of 2 claims that could be judged hold" in page.text
-    assert "kept weights" in page.text
+    assert "selected weights" in page.text
     assert "aaaaaaaaaa" in page.text  # the revision of the figure's input
     assert "There are no exported predictions here" in page.text
 

@@ -39,7 +39,7 @@ SETTINGS = Settings(
     h=[0.1, 0.5],
     low=[-1.0, -1.0],
     high=[1.0, 1.0],
-    kept_by="distance",
+    selected_by="distance",
 )
 BOX = {"low": [-1.0, -1.0], "high": [1.0, 1.0]}
 KINDS: dict[str, dict[str, Any]] = {

@@ -228,7 +228,7 @@ def test_evidence_has_all_tables(tmp_path: Path) -> None:
     sizes = {"dataset": ["boston"], "rows": [506], "inputs": [13], "splits": [20]}
     write_table(place / "sizes.parquet", pd.DataFrame({**sizes, "discrete": [False]}), {})
     curve = {"epoch": [1, 2, 3], "training": [9.0, 9.0, 9.0], "loss": [3.0, 2.2, 1.0]}
-    curve |= {"distance": [1.0, 0.2, 0.2], "kept_by_loss": False, "kept_by_distance": False}
+    curve |= {"distance": [1.0, 0.2, 0.2], "selected_by_loss": False, "selected_by_distance": False}
     about = {"protocol": "paper", "dataset": "moons", "model": "wta", "K": 9, "seed": 1}
     curves = pd.DataFrame({**curve, **about})
     curves = pd.concat([curves, curves.assign(model="mdn")])

@@ -25,7 +25,7 @@ TOLD = ("dataset", "model", "K", "seed", "revision", "code", "data", "made")
 def export(
     path: Path,
     networks: Mapping[str, Sequence[Path]],
-    kept_by: Mapping[str, str],
+    selected_by: Mapping[str, str],
     constants: Mapping[str, Mapping[str, Any]],
     domain: Mapping[str, Sequence[float]],
     inputs: int,
@@ -42,7 +42,7 @@ def export(
     Arguments:
         path: file to write.
         networks: files of trained networks, by protocol.
-        kept_by: criterion of the weights to take, by protocol.
+        selected_by: criterion of the weights to take, by protocol.
         constants: the problems' constants, by dataset.
         domain: box in which y lies, `low` and `high`.
         inputs: number n of inputs, from 0 to 1.
@@ -55,7 +55,7 @@ def export(
     trainings = []
     for protocol, files in networks.items():
         for file in files:
-            trained, metadata = load_network(file, kept_by[protocol])
+            trained, metadata = load_network(file, selected_by[protocol])
             told = {name: metadata["provenance"].get(name) for name in TOLD}
             name = f"{protocol}/{told['dataset']}/{told['model']}/K{told['K']}"
             trainings.append({"network": name, **told})

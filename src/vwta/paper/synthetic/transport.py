@@ -68,7 +68,7 @@ class Settings(Reference):
         h: bandwidths.
         low: lower corner of the domain.
         high: upper corner.
-        kept_by: criterion of the weights to take, see
+        selected_by: criterion of the weights to take, see
             :func:`vwta.paper.synthetic.trained.load_network`.
         sampler: `exact`, or `published`: see :func:`as_published`.
         unif_emd: what stands for a uniform kernel: `cells`, itself; or `gaussian`, as in the
@@ -78,7 +78,7 @@ class Settings(Reference):
     h: list[float]
     low: list[float]
     high: list[float]
-    kept_by: str
+    selected_by: str
     sampler: str
     unif_emd: str
 
@@ -122,7 +122,7 @@ def evaluate_emd(
         K: number of atoms.
     """
     x, reference = _reference(data, dataset, constants, settings)
-    trained, metadata = load_network(network, settings.kept_by)
+    trained, metadata = load_network(network, settings.selected_by)
     seed = metadata["provenance"]["seed"]
     rows = []
     for method, h, law in _candidates(model, trained, x, settings):

@@ -94,7 +94,7 @@ class Settings:
         h: bandwidths.
         low: lower corner of the domain.
         high: upper corner.
-        kept_by: criterion of the weights to take, see
+        selected_by: criterion of the weights to take, see
             :func:`vwta.paper.synthetic.trained.load_network`.
     """
 
@@ -109,7 +109,7 @@ class Settings:
     h: list[float]
     low: list[float]
     high: list[float]
-    kept_by: str
+    selected_by: str
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def evaluate_properties(
     reference = risks[risks["method"] == "lloyd"].set_index("K")["value"]
     rows, trainings, counts = _truth_rows(truth), [], set()
     for index, file in enumerate(networks):
-        network, metadata = load_network(file, settings.kept_by)
+        network, metadata = load_network(file, settings.selected_by)
         training, kind = metadata["provenance"], metadata["network"]["kind"]
         K, seed = training["K"], training["seed"]
         measured = _network_rows(kind, network, truth, test, reference[K], settings)
