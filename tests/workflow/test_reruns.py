@@ -21,7 +21,7 @@ RUN = "synthetic/paper/single_gaussian/wta/K9"
 PROOFS = {"figure proof_radius", "figure proof_partition"}
 PICTURES = {"figure dirac_limits", "figure qualitative"} | PROOFS
 SEEN = {"figure weak_convergence", "figure cells", "figure point_density", "figure variants"}
-PROPERTIES = {"evaluate_properties", "collect synthetic properties", "table_idle"} | SEEN
+PROPERTIES = {"evaluate_properties", "collect synthetic properties", "table_unused"} | SEEN
 CURVES = {"collect_curves synthetic", "figure training_curves"}
 AGAINST_K = {"figure quantitative", "figure quantitative_std"}
 OF_GRID = {"figure nll_against_h", "figure tuned"} | AGAINST_K
@@ -427,7 +427,7 @@ def test_a_new_seed_trains_itself_alone(tree: Path, edit: Callable[[str, str, st
         (
             "synthetic",
             {"synthetic", "generate_synthetic", "train_synthetic"}
-            | (MEASURED | CURVES) - DRAWN - TABLES - {"table_idle"},
+            | (MEASURED | CURVES) - DRAWN - TABLES - {"table_unused"},
         ),
         (
             "audio",

@@ -48,7 +48,7 @@ for target, names in {
         f"{TABLES}/{{name}}.{{suffix}}", name=names, suffix=["csv", "md", "tex"]
     )
 TARGETS["tables"] = expand(
-    f"{TABLES}/{{name}}.{{suffix}}", name=["protocols", "idle"], suffix=["csv", "md"]
+    f"{TABLES}/{{name}}.{{suffix}}", name=["protocols", "unused"], suffix=["csv", "md"]
 )
 
 
@@ -176,22 +176,22 @@ rule table_protocols:
         "../scripts/table_protocols.py"
 
 
-rule table_idle:
+rule table_unused:
     """Write how many hypotheses of trained networks are unused."""
     input:
         f"{SYNTHETIC}/metrics/properties.parquet",
     output:
-        csv=f"{TABLES}/idle.csv",
-        markdown=f"{TABLES}/idle.md",
+        csv=f"{TABLES}/unused.csv",
+        markdown=f"{TABLES}/unused.md",
     log:
-        f"{LOGS}/table_idle.log",
+        f"{LOGS}/table_unused.log",
     resources:
         runtime=growing(5),
     params:
         protocols=HEADLINE_FIRST,
-        code=code("table_idle.py"),
+        code=code("table_unused.py"),
     script:
-        "../scripts/table_idle.py"
+        "../scripts/table_unused.py"
 
 
 rule table_uci:
