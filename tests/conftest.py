@@ -134,7 +134,7 @@ def verdicts() -> pd.DataFrame:
             about |= {"metric": "nll", "method": "v_wta", "K": 16, "protocol": protocol}
             about |= {"printed": 2.5, "printed_low": 2.4, "printed_high": 2.6, "source": "printed"}
             if word != "not run":
-                about |= {"ours": 2.5 + place, "spread": 0.1, "low": 2.4, "high": 2.6}
+                about |= {"ours": 2.5 + place, "deviation": 0.1, "low": 2.4, "high": 2.6}
                 about |= {"difference": float(place), "measured_on": dataset}
             about |= {"verdict": word, "rule": "a <rule>", "headline": protocol == "paper"}
             rows.append({"kind": "number", **about})

@@ -345,12 +345,12 @@ def test_metrics_are_in_the_targets_own_units(
     raw, _ = read_tensors(data)
     kept, left = splits(N, COUNT)[1]
     x, y = raw["inputs"].numpy(), raw["target"].numpy()
-    centre, spread = x[kept].mean(0), x[kept].std(0)
-    spread[1] = 1.0
+    centre, deviation = x[kept].mean(0), x[kept].std(0)
+    deviation[1] = 1.0
     network = build(**metadata["network"])
     network.load_state_dict(below("validated.0.", tensors))
     with torch.no_grad():
-        atoms = network.double()(torch.from_numpy((x[left] - centre) / spread))
+        atoms = network.double()(torch.from_numpy((x[left] - centre) / deviation))
     scale, mean = y[kept].std(), y[kept].mean()
     z, gamma = atoms.points[..., 0].numpy() * scale + mean, atoms.masses.numpy()
     own = measured[0].query("method == 'k_wta' and split == 1").set_index("metric")

@@ -190,7 +190,7 @@ def test_numbers_as_evidence_are_in_our_units() -> None:
     assert wta["value"].tolist() == pytest.approx([0.1344])
     assert rows.duplicated(["study", "dataset", "metric", "method", "K", "h"]).sum() == 0
     boston = rows[(rows["dataset"] == "boston") & (rows["method"] == "v_wta")]
-    assert set(boston["spread"]) == {0.19, 1.16}
+    assert set(boston["deviation"]) == {0.19, 1.16}
 
 
 def test_numbers_without_a_file_or_with_a_strange_source(tmp_path: Path) -> None:

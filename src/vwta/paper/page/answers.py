@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from vwta.paper.page.markup import Html, element, join, rich
-from vwta.paper.page.words import chip, label, number, study_name, with_spread
+from vwta.paper.page.words import chip, label, number, study_name, with_deviation
 from vwta.paper.verdicts.comparisons import tell
 from vwta.paper.verdicts.table import CLAIM_WORDS, NUMBER_WORDS
 
@@ -168,8 +168,8 @@ def _number(place: int, row: Any) -> Html:
         *(element("td", label(name)) for name in (row.dataset, row.metric, row.method)),
         _cell(number(row.K), row.K),
         _cell(number(row.h), row.h),
-        _cell(with_spread(row.printed, row.printed_spread), row.printed, "printed"),
-        _cell(with_spread(row.ours, row.spread), row.ours, "ours"),
+        _cell(with_deviation(row.printed, row.printed_deviation), row.printed, "printed"),
+        _cell(with_deviation(row.ours, row.deviation), row.ours, "ours"),
         _cell(change, row.difference),
         *(element("td", text) for text in (row.protocol, study_name(row.study), row.place)),
     ]

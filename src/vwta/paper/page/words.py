@@ -11,7 +11,7 @@ __all__ = [
     "short",
     "slug",
     "study_name",
-    "with_spread",
+    "with_deviation",
 ]
 
 import math
@@ -85,11 +85,11 @@ def number(value: Any) -> str:
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e6 else tell(float(value))
 
 
-def with_spread(value: Any, spread: Any) -> str:
+def with_deviation(value: Any, deviation: Any) -> str:
     """A number and its standard deviation."""
     if pd.isna(value) or math.isnan(value):
         return "–"
-    return tell(float(value)) + ("" if pd.isna(spread) else f" ± {tell(float(spread))}")
+    return tell(float(value)) + ("" if pd.isna(deviation) else f" ± {tell(float(deviation))}")
 
 
 def short(revision: str) -> str:

@@ -26,7 +26,7 @@ TOLERANCE = 1e-9  # decimal numbers that are equal in print are equal
 
 
 def over_splits(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Mean and spread over the splits of what a tidy table has.
+    """Mean and standard deviation over the splits of a tidy table's rows.
 
     Where there are rows at tuned bandwidths, the others are left out. Seeds of the same split are
     averaged first.
@@ -38,7 +38,7 @@ def over_splits(metrics: pd.DataFrame) -> pd.DataFrame:
         One row for each `protocol`, `dataset`, `metric` and `method`, with `K`, the number of
         `splits`, how many of them are `not_finite`, `mean`, `std` (of a sample) and
         `standard_error`. One split that is not finite makes the mean infinite or missing, as
-        leaving it out would flatter the method; one split alone has no spread.
+        leaving it out would flatter the method; one split alone has no deviation.
     """
     keys = [metrics[key] for key in KEYS]
     tuned = metrics["tuned"]

@@ -37,7 +37,7 @@ DISCRETE = (
     "† Discrete target: a density may grow without bound on its few values, so that a low NLL "
     "need not mean anything."
 )
-SPREAD = "±: standard deviation over the splits; NA: a single split. --: has not converged."
+DEVIATION = "±: standard deviation over the splits; NA: a single split. --: has not converged."
 BOLD = (
     "Bold: the lowest mean of a line, and means whose standard deviation reaches it. This is the "
     "paper's rule, for the printed numbers too, whichever the paper sets in bold."
@@ -75,7 +75,7 @@ def write_tables(
             cells=cells,
             caption=f"UCI: {LABELS[metric]} (↓){_hypotheses(mine)}, protocol {protocol}",
             label=f"tab:uci-{name}-{protocol}",
-            notes=[STAR, SPREAD, BOLD, *_remarks(table, sizes)],
+            notes=[STAR, DEVIATION, BOLD, *_remarks(table, sizes)],
             spans=[(f"{LABELS[metric]} (↓)", 2, cells.shape[1] - 1)],
             words=2,
         )
@@ -159,7 +159,7 @@ def write_protocols(
         cells=cells,
         caption=f"UCI: protocols side by side{_hypotheses(metrics)}",
         label="tab:uci-protocols",
-        notes=[SPREAD, *_remarks(every, sizes)],
+        notes=[DEVIATION, *_remarks(every, sizes)],
         spans=[(LABELS[m], 2 + k * width, 1 + (k + 1) * width) for k, m in enumerate(SIDE_BY_SIDE)],
         words=2,
     )
@@ -185,7 +185,11 @@ def _write_more(
         cells=pd.DataFrame(lines, columns=["Dataset", "Metric", *map(_head, methods)]),
         caption=f"UCI: other metrics{_hypotheses(mine)}, protocol {protocol}",
         label=f"tab:uci-more-{protocol}",
-        notes=[SPREAD, "Bold as in the other tables, where low is good.", *_remarks(every, sizes)],
+        notes=[
+            DEVIATION,
+            "Bold as in the other tables, where low is good.",
+            *_remarks(every, sizes),
+        ],
         words=2,
     )
     write_sheet(sheet, every.loc[:, ~unprinted], folder / f"uci_more_{protocol}")

@@ -96,7 +96,8 @@ def counts(rows: pd.DataFrame, kind: Literal["number", "claim"]) -> pd.DataFrame
 def _strictly(numbers: pd.DataFrame) -> str:
     both = numbers[(numbers["verdict"] == "reproduced") & (numbers["strict"] != "")]
     count = (both["strict"] == "reproduced").sum()
-    return f"{count} of {len(both)} reproduced ones with a printed spread are so by standard errors"
+    whole = f"{len(both)} reproduced ones with a printed standard deviation"
+    return f"{count} of {whole} are so by standard errors"
 
 
 def _claim_lines(row: Any) -> list[str]:
@@ -121,17 +122,17 @@ def _worst(numbers: pd.DataFrame) -> pd.DataFrame:
 
 def _number_line(row: Any) -> str:
     beside = f"released {row.under_released}, improved {row.under_improved}"
-    return f"{row.id}: {_with_spread(row.ours, row.spread)}, {_printed(row)}; {beside}"
+    return f"{row.id}: {_with_deviation(row.ours, row.deviation)}, {_printed(row)}; {beside}"
 
 
 def _printed(row: Any) -> str:
-    return f"{row.source} {_with_spread(row.printed, row.printed_spread)}"
+    return f"{row.source} {_with_deviation(row.printed, row.printed_deviation)}"
 
 
-def _with_spread(value: float, spread: float) -> str:
+def _with_deviation(value: float, deviation: float) -> str:
     if math.isnan(value):
         return "–"
-    return tell(value) + ("" if math.isnan(spread) else f" ± {tell(spread)}")
+    return tell(value) + ("" if math.isnan(deviation) else f" ± {tell(deviation)}")
 
 
 def _claims_for_readers(claims: pd.DataFrame) -> pd.DataFrame:
@@ -157,8 +158,8 @@ def _numbers_for_readers(numbers: pd.DataFrame) -> pd.DataFrame:
         {
             "place": judged["place"],
             "number": judged["id"],
-            "paper": [_with_spread(r.printed, r.printed_spread) for r in _rows(judged)],
-            "ours": [_with_spread(r.ours, r.spread) for r in _rows(judged)],
+            "paper": [_with_deviation(r.printed, r.printed_deviation) for r in _rows(judged)],
+            "ours": [_with_deviation(r.ours, r.deviation) for r in _rows(judged)],
             "verdict": [f"**{word}**" for word in judged["verdict"]],
             "by standard errors": judged["strict"],
             "why": ["; ".join(filter(None, [r.reason, r.remark])) for r in _rows(judged)],

@@ -31,7 +31,7 @@ COLUMNS = {
     "printed_high": "float64",
     "printed_runs": "Int64",
     "ours": "float64",
-    "spread": "float64",
+    "deviation": "float64",
     "low": "float64",
     "high": "float64",
     "runs": "Int64",
