@@ -189,7 +189,7 @@ def test_weights_and_curve_are_kept(results: Path) -> None:
         "proof_partition",
         *(
             f"audio_{name}{ending}"
-            for name in ("nll_against_h", "monte_carlo", "spread", "training_curves", "scenes")
+            for name in ("nll_against_h", "monte_carlo", "dispersion", "training_curves", "scenes")
             for ending in ("", "_released")
         ),
         "audio_scenes_on_sphere",

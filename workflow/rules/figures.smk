@@ -17,7 +17,7 @@ PICTURES = figure_table.synthetic_figures(
     STUDY, config["figures"], f"{SYNTHETIC}/metrics/{{table}}.parquet", PREDICTIONS
 )
 UCI_TOGETHER = ["nll", "rmse", "search_v_wta", "search_k_wta", "search_tk_hist"]
-AUDIO_TOGETHER = ["nll_against_h", "monte_carlo", "spread"]
+AUDIO_TOGETHER = ["nll_against_h", "monte_carlo", "dispersion"]
 # Each of these is a job of its own; the others of a protocol are one job together.
 TOGETHER = expand(
     "uci_{name}_{protocol}", name=UCI_TOGETHER, protocol=UCI_STUDY["protocols"]

@@ -308,7 +308,7 @@ def audio_figures(study: AudioStudy, table: str) -> dict[str, Figure]:
         for name, title in (
             ("nll_against_h", "NLL against h"),
             ("monte_carlo", "Error of estimated volumes"),
-            ("spread", "Predicted and true spread"),
+            ("dispersion", "Predicted and true dispersion"),
         ):
             place, caption = f"{FIGURES}.audio:{name}", f"audio_{name}"
             found[f"audio_{name}{ending}"] = Figure(place, title, caption, metrics, where, **about)

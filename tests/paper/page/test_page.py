@@ -164,7 +164,7 @@ def test_sheets_are_read(tmp_path: Path, contents: Contents) -> None:
 
 
 def test_names() -> None:
-    assert study_of("audio_spread.png") == "audio"
+    assert study_of("audio_dispersion.png") == "audio"
     assert study_of("nll_against_h_paper_K9.png") == "synthetic"
     assert short("0123456789abcdef-dirty") == "0123456789-dirty"
 

@@ -1,4 +1,4 @@
-"""Pictures of predictions in scenes: directions of sounds, their true spread, and hypotheses."""
+"""Pictures of predictions in scenes: directions of sounds, their dispersion, and hypotheses."""
 
 from __future__ import annotations
 
