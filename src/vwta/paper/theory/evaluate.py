@@ -70,7 +70,7 @@ from vwta.paper.theory.optimality import (
     set_floor,
 )
 from vwta.paper.theory.point_density import PointDensity
-from vwta.paper.theory.zador import spread, zador_risk
+from vwta.paper.theory.zador import effective_area, zador_risk
 from vwta.seeds import generator, stream
 
 logger = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ class Truth:
         sets: the fixed sets, by name.
         probability: their probabilities, with shape `(n, sets)`, from both sets of points.
         density: the law's density.
-        spread: see :func:`vwta.paper.theory.zador.spread`.
+        area: see :func:`vwta.paper.theory.zador.effective_area`.
         box: the domain.
     """
 
@@ -133,7 +133,7 @@ class Truth:
     sets: dict[str, Region]
     probability: Tensor
     density: PointDensity
-    spread: float
+    area: float
     box: Box
 
     @classmethod
@@ -156,7 +156,9 @@ class Truth:
         ]
         box = Box(settings.low, settings.high)
         density = PointDensity(law, x, box, settings.bins)
-        return cls(x, first, second, sets, torch.stack(shares, -1), density, spread(law), box)
+        return cls(
+            x, first, second, sets, torch.stack(shares, -1), density, effective_area(law), box
+        )
 
 
 @torch.no_grad()
@@ -307,7 +309,7 @@ def _score_rows(method: str, masses: Tensor, wins: Wins) -> list[Row]:
 
 
 def _risk_rows(method: str, wins: Wins, truth: Truth) -> list[Row]:
-    asymptotic = zador_risk(truth.spread, wins.counts.shape[1])
+    asymptotic = zador_risk(truth.area, wins.counts.shape[1])
     ratio = wins.risk.mean().item() / asymptotic
     return _rows(method, len(truth.x), zador_ratio=ratio)
 
