@@ -143,9 +143,9 @@ def _against_K(
     names, tuning = chosen["quantitative"]["datasets"], study["evaluation"]["tuning"]
     common = {"otherwise": study["headline"], "models": study["models"], "K": study["K"]}
 
-    def quantitative(title: str, about: str, protocol: str, h: Any, spread: str) -> Figure:
-        shown = {"protocol": protocol, "h": {name: h[name] for name in names}, "spread": spread}
-        labels = {"protocol": protocol} if spread == "range" else {}
+    def quantitative(title: str, about: str, protocol: str, h: Any, band: str) -> Figure:
+        shown = {"protocol": protocol, "h": {name: h[name] for name in names}, "band": band}
+        labels = {"protocol": protocol} if band == "range" else {}
         place = f"{FIGURES}.against_K:quantitative"
         return Figure(place, title, about, metrics, {**common, **shown}, labels=labels)
 
