@@ -216,7 +216,7 @@ def _check_room(task: _Task, done: int, total: int | None) -> None:
 
 
 def _wait(retry: Retry, failures: int, policy: Policy) -> float:
-    """Seconds before the next attempt: longer and longer, spread at random, never too early."""
+    """Seconds before the next attempt: longer and longer, with random jitter, never too early."""
     backoff = min(policy.first * 2.0 ** (failures - 1), policy.longest) * random.uniform(0.5, 1.0)
     if retry.after is None:
         return backoff
