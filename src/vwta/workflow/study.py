@@ -35,7 +35,7 @@ class Study:
 
     def trainer(self, name: str) -> str:
         """The protocol whose networks a protocol takes: often itself."""
-        found: str = self.protocols[name].get("networks", name)
+        found: str = self.protocols[name].get("networks_of", name)
         return found
 
     @property

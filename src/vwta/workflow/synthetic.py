@@ -18,7 +18,7 @@ class SyntheticStudy(Study):
     def drawer(self, name: str) -> str:
         """The protocol whose data a protocol takes: often itself."""
         trainer = self.trainer(name)
-        found: str = self.protocols[trainer].get("sets", trainer)
+        found: str = self.protocols[trainer].get("data_of", trainer)
         return found
 
     def data(self, pattern: str) -> Callable[[Any], str]:

@@ -98,15 +98,15 @@ def contradictions(config: dict[str, Any], sets: list[str]) -> list[str]:
 
 def protocol_contradictions(protocol: dict[str, Any]) -> list[str]:
     """What is wrong between the keys of a protocol that follows its schema."""
-    if "networks" in protocol:
-        keys = [key for key in ("sets", "data", "training") if key in protocol]
-        return [f"{key}: must go, the networks of {protocol['networks']} bring it" for key in keys]
-    if ("sets" in protocol) == ("data" in protocol):
+    if "networks_of" in protocol:
+        keys = [key for key in ("data_of", "data", "training") if key in protocol]
         return [
-            "data: must be there unless sets or networks names another protocol's, and only then"
+            f"{key}: must go, the networks of {protocol['networks_of']} bring it" for key in keys
         ]
+    if ("data_of" in protocol) == ("data" in protocol):
+        return ["data: must be there unless data_of or networks_of names a protocol, and only then"]
     if "training" not in protocol:
-        return ["training: missing, and no networks of another protocol are named"]
+        return ["training: missing, and networks_of names no protocol"]
     sharing = protocol["training"]["sharing"]
     kind, given = sharing["kind"], sharing.keys() - {"kind"}
     wanted = SHARING[kind]
@@ -118,10 +118,10 @@ def protocol_contradictions(protocol: dict[str, Any]) -> list[str]:
 
 def ownership_problems(protocols: dict[str, Any]) -> list[str]:
     """What is wrong between protocols that take the data or the networks of others."""
-    wanted = {"sets": "draws its own data", "networks": "trains its own networks"}
+    wanted = {"data_of": "draws its own data", "networks_of": "trains its own networks"}
     lines = []
     for name, switches in protocols.items():
-        for key, stage in (("sets", "data"), ("networks", "training")):
+        for key, stage in (("data_of", "data"), ("networks_of", "training")):
             other = switches.get(key)
             if other is not None and stage not in protocols.get(other, {}):
                 must = f"must be one of synthetic.protocols that {wanted[key]}"
