@@ -111,7 +111,7 @@ def _ask(
             download(url, answer, replace(policy or Policy(), largest=RECORD))
         except Failed as error:
             raise Unavailable(
-                f"The list of files {url} cannot be had: {error}\n"
+                f"The list of files {url} could not be downloaded: {error}\n"
                 f"Remedy: check the network and run again; or {copied}"
             ) from error
         remedy = f"Remedy: open it in a browser and run again when it looks right; or {copied}"

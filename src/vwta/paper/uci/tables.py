@@ -59,7 +59,8 @@ def write_tables(
 
     Arguments:
         metrics: tidy table, of all protocols.
-        sizes: `dataset`, `rows`, `inputs`, `splits` and `discrete` of the sets that could be had.
+        sizes: `dataset`, `rows`, `inputs`, `splits` and `discrete` of the data sets that could be
+            downloaded.
         reported: printed numbers, with columns `dataset`, `metric`, `method`, `mean`, `std`.
         folder: where to write.
         protocol: the protocol.
