@@ -384,7 +384,7 @@ def test_distances_declare_their_work(tree: Path) -> None:
         ),
         ("config/claims.yaml", "[protein, year]", "[year, protein]", {"judge"}),
         ("src/vwta/paper/page/assets/page.css", "margin: 0", "margin: 1px", {"report_page"}),
-        ("src/vwta/paper/page/score.py", '"In all"', '"Together"', {"report_page"}),
+        ("src/vwta/paper/page/score.py", '"All studies"', '"Together"', {"report_page"}),
         ("config/smoke.yaml", "targets: 20 ", "targets: 30 ", {"export_explorer"}),
     ],
 )

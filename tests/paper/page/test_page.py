@@ -147,8 +147,8 @@ def test_tables_beside_printed_numbers_have_verdicts(contents: Contents) -> None
 def test_outdated_figures_say_so(contents: Contents) -> None:
     (picture,) = contents.pictures
     old = dataclasses.replace(contents, pictures=[dataclasses.replace(picture, outdated=True)])
-    assert "Newer numbers" in render(old)
-    assert "Newer numbers" not in render(contents)
+    assert "older than its numbers" in render(old)
+    assert "older than its numbers" not in render(contents)
 
 
 def test_sheets_are_read(tmp_path: Path, contents: Contents) -> None:

@@ -48,7 +48,7 @@ def _figure(picture: Picture, options: str, parts: Sequence[Mapping[str, Any]]) 
     zoom = element(
         "button", image, type="button", class_="zoom", aria_label=f"Enlarge figure: {title}"
     )
-    late = element("p", "Newer numbers are there than this shows.", class_="warning")
+    late = element("p", "This figure is older than its numbers.", class_="warning")
     return element(
         "figure",
         zoom,
@@ -64,7 +64,7 @@ def _figure(picture: Picture, options: str, parts: Sequence[Mapping[str, Any]]) 
 
 
 def _title(picture: Picture) -> str:
-    """What a figure is: as it was given, or by its name; and what tells it from others."""
+    """The title of a figure, or else its name, with the labels that distinguish it."""
     title = picture.title
     if not title:
         words = picture.name.removeprefix(f"{picture.study}_")

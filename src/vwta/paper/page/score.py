@@ -1,4 +1,4 @@
-"""The top of the page: what ran, and how much of the paper is reproduced."""
+"""The top of the page: the facts of the run, and how much of the paper is reproduced."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALL = "all"
 
 
 def facts_of_run(contents: Contents) -> Html:
-    """What ran: tiers, protocol, revisions, dates, hardware and time."""
+    """Facts of the run: tiers, protocol, revisions, dates, hardware and time."""
     known = facts(contents.metrics)
     tiers = defaultdict(list)
     for study, tier in contents.tiers.items():
@@ -99,7 +99,7 @@ def _line(study: str, counts: pd.Series[int], words: Sequence[str]) -> Html:
         )
         for word in given
     ]
-    name = "In all" if study == ALL else study_name(study)
+    name = "All studies" if study == ALL else study_name(study)
     return element(
         "div",
         element("p", element("strong", name), f" {total}"),
