@@ -1,4 +1,4 @@
-"""What several tests need."""
+"""Fixtures of several tests."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""Rules that fetch and prepare data: one set that could not be downloaded stops no other."""
+"""Rules that fetch and prepare data: a data set that could not be downloaded stops no other."""
 
 import hashlib
 import re

@@ -31,10 +31,10 @@ from vwta.io.storage import key, read_metadata, read_table, read_tensors, write_
 Part = tuple[pd.DataFrame, Mapping[str, Any]]
 """Rows, and the metadata of the file they come from."""
 
-# What a number is about; all other columns tell what was found.
+# Columns that identify a number; all others are results.
 KEYS = ["study", "protocol", "dataset", "method", "model", "K", "h", "tuned", "seed", "split"]
 KEYS += ["metric"]
-TOLD = ("protocol", "dataset", "seed", "split")
+LISTED = ("protocol", "dataset", "seed", "split")
 FACTS = ("revision", "python", "processor", "accelerator", "data")
 
 
@@ -124,7 +124,7 @@ def read_parts(path: Path) -> dict[str, Part]:
 
 
 def facts(tables: Iterable[Path]) -> dict[str, list[str]]:
-    """What all records in the tables' metadata say of how they came about, each value once."""
+    """Facts in the records of the tables' metadata: each value of a fact once."""
     found: dict[str, set[str | None]] = defaultdict(set)
     for _, record in records(tables):
         for name in FACTS:
@@ -172,7 +172,7 @@ def _keys(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _tell(rows: pd.DataFrame) -> dict[str, Any]:
-    told = {name: rows[name].dropna().unique().tolist() for name in TOLD if name in rows}
+    told = {name: rows[name].dropna().unique().tolist() for name in LISTED if name in rows}
     return {"count": len(rows), **{name: sorted(values) for name, values in told.items() if values}}
 
 

@@ -324,7 +324,7 @@ def test_truth_is_the_mixture_of_a_frame_s_sources(
     assert _value(table, "truth", "nll") == pytest.approx(total / len(targets.y), rel=1e-9)
 
 
-def test_volumes_by_chance_tend_to_the_exact_ones(
+def test_monte_carlo_volumes_tend_to_the_exact_ones(
     predictions: dict[str, Path], files: dict[str, Path]
 ) -> None:
     targets = _targets(files).some(20, generator(1, "some"))

@@ -1,4 +1,4 @@
-"""What pictures show: the atoms of a network in some frames of some scenes."""
+"""Atoms of a network in some frames of some scenes, for pictures."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class _State:
         return self.partial.stat().st_size if self.partial.exists() and self.validator() else 0
 
     def validator(self) -> str | None:
-        """What the server called the version: its ETag, else the time of its last change."""
+        """The server's name of the version: its ETag, else the time of its last change."""
         try:
             known = json.loads(self.record.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):

@@ -37,7 +37,7 @@ Band = Callable[[pd.DataFrame], tuple[pd.Series, pd.Series]]
 
 
 class Curve(NamedTuple):
-    """What a line shows: a method, at a bandwidth if it has one."""
+    """The method of a line, and its bandwidth if it has one."""
 
     method: str
     h: float | None = None

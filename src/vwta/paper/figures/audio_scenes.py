@@ -43,7 +43,7 @@ Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 class Frame(NamedTuple):
-    """What is shown of one frame.
+    """The picture of one frame.
 
     Attributes:
         title: when it is.

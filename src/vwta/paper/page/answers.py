@@ -191,7 +191,7 @@ def _cell(text: str, value: Any, kind: str = "") -> Html:
 
 
 def number_details(verdicts: pd.DataFrame) -> list[list[Any]]:
-    """What the page tells of a number on demand: values of :data:`DETAILS` for each row."""
+    """Details of numbers that the page shows on demand: :data:`DETAILS` of each row."""
     rows = verdicts[verdicts["kind"] == "number"]
     plain = rows[list(DETAILS)].astype(object)
     values = plain.where(plain.notna(), None).to_numpy().tolist()

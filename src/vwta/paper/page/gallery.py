@@ -121,7 +121,7 @@ def embed(path: Path) -> str:
 
 
 Place = tuple[str, str]
-"""What stands at the left of a cell, and above it."""
+"""Headings of a cell's line and of its column."""
 
 
 def _judged(sheet: Sheet, verdicts: pd.DataFrame) -> dict[Place, str]:

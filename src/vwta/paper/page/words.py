@@ -53,7 +53,7 @@ def slug(word: str) -> str:
 
 
 def label(name: str) -> str:
-    """What readers call a method, dataset or metric."""
+    """The readable name of a method, data set or metric."""
     if name in METHODS:
         return METHODS[name].label
     if name in PROBLEMS:
@@ -74,7 +74,7 @@ def named(words: str) -> str:
 
 
 def study_name(study: str) -> str:
-    """What readers call a study."""
+    """The readable name of a study."""
     return STUDIES[study].title if study in STUDIES else study
 
 

@@ -63,7 +63,7 @@ def evaluate(
 
     Arguments:
         networks: files of trained networks, of whatever kind, K and seed.
-        data: file of the sets.
+        data: file of the data set.
         path: file to write.
         law: the true law of the test points.
         settings: how to measure.

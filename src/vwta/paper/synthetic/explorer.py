@@ -1,4 +1,4 @@
-"""What trained networks predict over the whole range of inputs, small enough for a page."""
+"""Predictions of trained networks over the range of inputs, small enough for a page."""
 
 from __future__ import annotations
 

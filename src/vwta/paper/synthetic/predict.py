@@ -1,4 +1,4 @@
-"""What a trained network predicts at chosen inputs, kept for pictures."""
+"""Predictions of a trained network at chosen inputs, for pictures."""
 
 from __future__ import annotations
 

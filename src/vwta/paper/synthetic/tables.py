@@ -16,7 +16,7 @@ KEYS = ["dataset", "metric", "method", "K", "h"]
 def protocols_side_by_side(
     metrics: pd.DataFrame, protocols: Sequence[str], against: Sequence[str]
 ) -> pd.DataFrame:
-    """What protocols give for the same quantity, one column each.
+    """Numbers of several protocols for the same quantity, one column each.
 
     Arguments:
         metrics: tidy table.

@@ -29,7 +29,7 @@ LIMIT = 0.999  # a tanh reaches no further without its gradient vanishing
 
 @dataclass(frozen=True)
 class Settings:
-    """What a training depends on besides data, model, K and seed.
+    """Parameters of a training besides data, model, K and seed.
 
     Attributes:
         epochs: number of passes over the data.
@@ -77,7 +77,7 @@ class Annealing:
 
 @dataclass(frozen=True)
 class FreshData:
-    """New rows for each epoch, drawn from the problem: as many as the fixed sets have."""
+    """New rows for each epoch, drawn from the problem: as many as the fixed data set has."""
 
     law: Problem
     rows: int
@@ -104,7 +104,7 @@ def train(job: Job, data: Path, constants: Mapping[str, Any], settings: Settings
 
     Arguments:
         job: what to train.
-        data: file of the fixed sets.
+        data: file of the fixed data set.
         constants: the problem's constants.
         settings: the protocol.
     """

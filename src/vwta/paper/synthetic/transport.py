@@ -44,7 +44,7 @@ CHUNK = 200  # inputs between two lines of progress
 
 @dataclass(frozen=True)
 class Reference:
-    """What of the true law estimators are compared with.
+    """Samples of the true law that estimators are compared with.
 
     Attributes:
         seed: seed of all samples.
@@ -111,7 +111,7 @@ def evaluate_emd(
 
     Arguments:
         network: file of the trained network.
-        data: file of the sets, for the test inputs.
+        data: file of the data set, for the test inputs.
         path: file to write.
         constants: the problem's constants.
         settings: how to measure.

@@ -177,7 +177,7 @@ def evaluate_properties(
 
     Arguments:
         networks: files of trained networks, of any kind, K and seed.
-        data: file of the sets, for the test points.
+        data: file of the data set, for the test points.
         theory: table of reference risks, see
             :func:`vwta.paper.theory.references.evaluate_theory`.
         path: file to write.

@@ -62,17 +62,17 @@ def compare(
     """Ours beside the printed numbers, one row for each set and method, whether it was run or not.
 
     Arguments:
-        metrics: tidy table, of all protocols and sets.
+        metrics: tidy table, of all protocols and data sets.
         reported: printed numbers, with columns `dataset`, `metric`, `method`, `mean`, `std`.
         protocol: the protocol.
         metric: the metric.
         methods: methods, in this order; the best ones are found among them.
-        datasets: sets, in this order.
+        datasets: data sets, in this order.
 
     Returns:
         What :func:`over_splits` has, then `printed` (whether the paper has a cell for it, be it
         without a number), `printed_mean`, `printed_std`, `difference` (ours minus printed), `best`
-        and `printed_best` (see :func:`best`), and `missing`: `no data` for sets without any row,
+        and `printed_best` (see :func:`best`), and `missing`: `no data` for those without any row,
         `not run` for those without one of this protocol, empty otherwise.
     """
     cells = pd.MultiIndex.from_product([datasets, methods], names=["dataset", "method"])

@@ -182,7 +182,7 @@ def _measure(
 
 
 def _search_rows(method: str, found: Found, deviation: float) -> Iterator[dict[str, Any]]:
-    """What a search for h saw."""
+    """Bandwidths that a search for h tried, with their NLL."""
     for at, value in found.tried:
         yield {
             "method": method,

@@ -64,7 +64,7 @@ def write_tables(
         reported: printed numbers, with columns `dataset`, `metric`, `method`, `mean`, `std`.
         folder: where to write.
         protocol: the protocol.
-        datasets: sets, from top to bottom. Those without rows are listed as such.
+        datasets: data sets, from top to bottom. Those without rows are listed as such.
     """
     mine = metrics[metrics["protocol"] == protocol]
     for name, (metric, panel) in PRINTED.items():
@@ -91,13 +91,13 @@ def write_tables(
 def write_sizes(
     sizes: pd.DataFrame, reported: pd.DataFrame, folder: Path, datasets: Sequence[str]
 ) -> None:
-    """Writes the sizes of the sets, `uci_sizes`, beside the printed ones.
+    """Writes the sizes of the data sets, `uci_sizes`, beside the printed ones.
 
     Arguments:
         sizes: as of :func:`write_tables`.
         reported: printed sizes, with columns `dataset`, `rows` and `inputs`.
         folder: where to write.
-        datasets: sets, from left to right.
+        datasets: data sets, from left to right.
     """
     table = pd.DataFrame({"dataset": list(datasets)}).merge(sizes, on="dataset", how="left")
     printed = reported[["dataset", "rows", "inputs"]]
@@ -272,7 +272,7 @@ def _head(method: str) -> str:
 
 
 def _discrete(datasets: Iterable[str], sizes: pd.DataFrame) -> list[str]:
-    """Those of the sets whose target is discrete."""
+    """Those of the data sets whose target is discrete."""
     marked = set(sizes.loc[sizes["discrete"].astype(bool), "dataset"])
     return [name for name in datasets if name in marked]
 
@@ -290,7 +290,7 @@ def _hypotheses(metrics: pd.DataFrame) -> str:
 
 
 def _remarks(table: pd.DataFrame, sizes: pd.DataFrame) -> list[str]:
-    """Notes on discrete targets, sets that are not done yet, and numbers that are not finite."""
+    """Notes on discrete targets, data sets without numbers, and numbers that are not finite."""
     notes = [DISCRETE] if _discrete(table["dataset"].unique(), sizes) else []
     fewest = table[table["splits"] > 0].groupby("dataset", sort=False)["splits"].min()
     whole = dict(zip(sizes["dataset"], sizes["splits"], strict=True))

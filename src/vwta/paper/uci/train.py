@@ -35,7 +35,7 @@ PUBLISHED_DIMENSION = 2  # of the normaliser in the published mixture loss, what
 
 @dataclass(frozen=True)
 class Settings:
-    """What trainings depend on besides data, model and K.
+    """Parameters of trainings besides data, model and K.
 
     Attributes:
         plan: the fields of :class:`vwta.training.stacking.Plan`.
@@ -208,7 +208,7 @@ def _plan(settings: Settings, rows: int) -> Plan:
 
 
 def _sizes(inputs: int, K: int, settings: Settings) -> dict[str, Any]:
-    """What networks may need to be built, whichever they are."""
+    """Arguments that any of the networks may need."""
     scores = "softmax" if settings.score_reduction == "softmax" else "sigmoid"
     bins = {"grid": [K], **{end: [settings.bins[end]] for end in ("low", "high")}}
     trunk = {"inputs": inputs, "widths": settings.widths, "scores": scores}

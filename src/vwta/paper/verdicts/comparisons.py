@@ -107,7 +107,7 @@ def tell(value: Any) -> str:
 
 
 def _allowance(row: Any, within: Mapping[str, float] | None) -> float:
-    """What `within` comes to for a row of :func:`shared`."""
+    """The difference that `within` allows in a row of :func:`shared`."""
     if not within:
         return 0.0
     known = (0.0 if math.isnan(s) else s for s in (row.deviation_a, row.deviation_b))

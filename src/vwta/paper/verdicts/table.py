@@ -57,7 +57,7 @@ CLAIM_WORDS = ("holds", "mixed", "fails", "not run")
 
 @dataclass(frozen=True)
 class Settings:
-    """What verdicts depend on besides numbers.
+    """Parameters of verdicts besides numbers.
 
     Attributes:
         headline: the protocol of the headline.
