@@ -188,7 +188,7 @@ rule predict_synthetic:
 
 
 rule export_explorer:
-    """Keep what networks predict over the whole range of inputs, for the page."""
+    """Store predictions of networks over the range of inputs, for the page."""
     input:
         **{
             name: STUDY.runs(

@@ -1,4 +1,4 @@
-"""Keeps what networks predict over the whole range of inputs, for the page."""
+"""Stores predictions of networks over the range of inputs, for the page."""
 
 from pathlib import Path
 

@@ -103,7 +103,7 @@ def merge(old: Path, new: Path, path: Path) -> None:
 def write_parts(path: Path, parts: Mapping[str, Part]) -> None:
     """Writes a table of several parts, which are given by their names."""
     table = pd.concat([rows for rows, _ in parts.values()], ignore_index=True)
-    facts = {name: {**facts, "rows": _tell(rows)} for name, (rows, facts) in parts.items()}
+    facts = {name: {**facts, "rows": _listed(rows)} for name, (rows, facts) in parts.items()}
     write_table(path, table, {"parts": facts})
 
 
@@ -171,9 +171,12 @@ def _keys(rows: pd.DataFrame) -> pd.DataFrame:
     return keys.assign(h=keys["h"].mask(keys["tuned"])) if "tuned" in keys else keys
 
 
-def _tell(rows: pd.DataFrame) -> dict[str, Any]:
-    told = {name: rows[name].dropna().unique().tolist() for name in LISTED if name in rows}
-    return {"count": len(rows), **{name: sorted(values) for name, values in told.items() if values}}
+def _listed(rows: pd.DataFrame) -> dict[str, Any]:
+    found = {name: rows[name].dropna().unique().tolist() for name in LISTED if name in rows}
+    return {
+        "count": len(rows),
+        **{name: sorted(values) for name, values in found.items() if values},
+    }
 
 
 def _within(value: Any, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:

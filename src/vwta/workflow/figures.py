@@ -129,7 +129,12 @@ def synthetic_figures(
             labels={"K": K},
         )
     against_K = _against_K(study, chosen, tables)
-    return found | against_K | _of_theory(study, chosen, table) | _seen(study, chosen, predictions)
+    return (
+        found
+        | against_K
+        | _of_theory(study, chosen, table)
+        | _of_predictions(study, chosen, predictions)
+    )
 
 
 def _against_K(
@@ -195,8 +200,10 @@ def _of_theory(study: SyntheticStudy, chosen: Mapping[str, Any], table: str) -> 
     return found
 
 
-def _seen(study: SyntheticStudy, chosen: Mapping[str, Any], predictions: str) -> dict[str, Figure]:
-    """Figures of single predictions, from kept atoms. They show the first seed."""
+def _of_predictions(
+    study: SyntheticStudy, chosen: Mapping[str, Any], predictions: str
+) -> dict[str, Figure]:
+    """Figures of single predictions, from stored atoms. They show the first seed."""
     box = {"domain": ("vwta.geometry.spaces:Box", study["domain"])}
     found = {}
 

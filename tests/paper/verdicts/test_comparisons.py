@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vwta.paper.verdicts.comparisons import KINDS, compare, tell
+from vwta.paper.verdicts.comparisons import KINDS, compare, rounded
 
 H = [0.1, 0.5, 1.0]
 
@@ -183,4 +183,4 @@ def test_a_point_is_no_curve(kind: str) -> None:
     ],
 )
 def test_numbers_for_readers(value: Any, text: str) -> None:
-    assert tell(value) == text
+    assert rounded(value) == text

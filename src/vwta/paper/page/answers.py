@@ -13,7 +13,7 @@ import pandas as pd
 
 from vwta.paper.page.markup import Html, element, join, rich
 from vwta.paper.page.words import chip, label, number, study_name, with_deviation
-from vwta.paper.verdicts.comparisons import tell
+from vwta.paper.verdicts.comparisons import rounded
 from vwta.paper.verdicts.table import CLAIM_WORDS, NUMBER_WORDS
 
 BESIDE = {
@@ -123,7 +123,7 @@ def _cases(cases: Sequence[Mapping[str, Any]]) -> Html:
 
 def _text(value: Any) -> str:
     if isinstance(value, float):
-        return tell(value) if math.isfinite(value) else str(value)
+        return rounded(value) if math.isfinite(value) else str(value)
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value))
     return str(value)
@@ -233,11 +233,13 @@ def _effect(row: Any) -> Html:
         about = f"{row.effect_on}: " if isinstance(row.effect_on, str) else ""
         return element("li", f"{about}{row.state}")
     shared = "" if bool(row.alone) else ", together with other differences"
-    extent = f" (from {tell(row.lowest)} to {tell(row.highest)}, {int(row.cases)} cases{shared})"
+    extent = (
+        f" (from {rounded(row.lowest)} to {rounded(row.highest)}, {int(row.cases)} cases{shared})"
+    )
     return element(
         "li",
         f"{row.effect_on}: ",
-        element("strong", tell(row.mean)),
+        element("strong", rounded(row.mean)),
         extent,
         element("details", element("summary", "how measured"), f"{row.query}. {row.by_dataset}"),
     )

@@ -148,8 +148,8 @@ def _with_verdicts(sheet: Sheet, verdicts: Mapping[Place, str]) -> list[list[str
         lines.append([rich(cell) for cell in row])
         if number + 1 == len(sheet.rows) or sheet.rows[number + 1][0]:
             words = [verdicts.get((title, head)) for head in sheet.heads[2:]]
-            told = [chip(word) if word else "" for word in words]
-            lines += [["", "verdict", *told]] if any(told) else []
+            chips = [chip(word) if word else "" for word in words]
+            lines += [["", "verdict", *chips]] if any(chips) else []
     return lines
 
 

@@ -24,7 +24,7 @@ from vwta.paper.methods import METHODS
 from vwta.paper.page.markup import Html, element
 from vwta.paper.problems import PROBLEMS
 from vwta.paper.studies import STUDIES
-from vwta.paper.verdicts.comparisons import tell
+from vwta.paper.verdicts.comparisons import rounded
 
 METRICS = {"nll": "NLL", "emd": "EMD", "risk": "quantisation error", "rmse": "RMSE"}
 
@@ -82,14 +82,16 @@ def number(value: Any) -> str:
     """A number as readers see it; a dash if there is none."""
     if pd.isna(value):
         return "–"
-    return str(int(value)) if float(value).is_integer() and abs(value) < 1e6 else tell(float(value))
+    return (
+        str(int(value)) if float(value).is_integer() and abs(value) < 1e6 else rounded(float(value))
+    )
 
 
 def with_deviation(value: Any, deviation: Any) -> str:
     """A number and its standard deviation."""
     if pd.isna(value) or math.isnan(value):
         return "–"
-    return tell(float(value)) + ("" if pd.isna(deviation) else f" ± {tell(float(deviation))}")
+    return rounded(float(value)) + ("" if pd.isna(deviation) else f" ± {rounded(float(deviation))}")
 
 
 def short(revision: str) -> str:

@@ -18,7 +18,7 @@ from vwta.paper.networks import NETWORKS
 from vwta.paper.synthetic.trained import load_network
 from vwta.seeds import generator
 
-TOLD = ("dataset", "model", "K", "seed", "revision", "code", "data", "made")
+RECORDED = ("dataset", "model", "K", "seed", "revision", "code", "data", "made")
 
 
 @torch.no_grad()
@@ -56,9 +56,9 @@ def export(
     for protocol, files in networks.items():
         for file in files:
             trained, metadata = load_network(file, selected_by[protocol])
-            told = {name: metadata["provenance"].get(name) for name in TOLD}
-            name = f"{protocol}/{told['dataset']}/{told['model']}/K{told['K']}"
-            trainings.append({"network": name, **told})
+            record = {name: metadata["provenance"].get(name) for name in RECORDED}
+            name = f"{protocol}/{record['dataset']}/{record['model']}/K{record['K']}"
+            trainings.append({"network": name, **record})
             atoms = trained(x)
             fixed = NETWORKS[metadata["network"]["kind"]].fixed
             tensors[f"{name}/points"] = atoms.points[0] if fixed else atoms.points

@@ -334,14 +334,14 @@ def _cell_rows(method: str, wins: Wins, outlines: Outlines) -> list[Row]:
 
 def _density_rows(method: str, points: Tensor, wins: Wins, truth: Truth) -> list[Row]:
     """Rows of where atoms lie; atoms that win nothing are left out."""
-    seen, density = wins.counts > 0, truth.density
+    used, density = wins.counts > 0, truth.density
     return _rows(
         method,
         len(points),
-        point_density_tv_half=density.variation(points, seen, 0.5).mean().item(),
-        point_density_tv_one=density.variation(points, seen, 1.0).mean().item(),
+        point_density_tv_half=density.variation(points, used, 0.5).mean().item(),
+        point_density_tv_one=density.variation(points, used, 1.0).mean().item(),
         point_density_tv_chance=density.chance(0.5, points.shape[1]).mean().item(),
-        point_density_exponent=density.exponent(points, seen),
+        point_density_exponent=density.exponent(points, used),
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from vwta.paper.verdicts.comparisons import KINDS, Case, compare, tell
+from vwta.paper.verdicts.comparisons import KINDS, Case, compare, rounded
 from vwta.paper.verdicts.selection import Evidence, Query, select, words
 
 ABOUT = ("id", "section", "study", "says", "kind", "datasets", "quantifier", "protocols")
@@ -219,12 +219,12 @@ def _case(case: Case, labels: Sequence[str]) -> str:
     numbers, texts = dict(case.numbers), []
     if "at" in numbers:
         at, values = numbers.pop("at"), numbers.pop("a")
-        ends = " to ".join(f"{tell(values[end])} (at {tell(at[end])})" for end in (0, -1))
+        ends = " to ".join(f"{rounded(values[end])} (at {rounded(at[end])})" for end in (0, -1))
         texts.append(f"{labels[0]} {ends}")
     names = dict(zip("ab", labels, strict=False))
     for name, value in numbers.items():
         if name == "terms":
-            texts += [f"{label} {tell(one)}" for label, one in zip(labels, value, strict=True)]
+            texts += [f"{label} {rounded(one)}" for label, one in zip(labels, value, strict=True)]
         else:
-            texts.append(f"{names.get(name, name.replace('_', ' '))} {tell(value)}")
+            texts.append(f"{names.get(name, name.replace('_', ' '))} {rounded(value)}")
     return f"{_place(case.where)}: {', '.join(texts)}"

@@ -25,7 +25,7 @@ measured. `ignore` names keys in which a and b may differ.
 
 from __future__ import annotations
 
-__all__ = ["KINDS", "Case", "Kind", "compare", "tell"]
+__all__ = ["KINDS", "Case", "Kind", "compare", "rounded"]
 
 import itertools
 import math
@@ -97,10 +97,10 @@ def compare(kind: str, frames: Sequence[Frame], options: Mapping[str, Any]) -> l
     return list(KINDS[kind].function(*frames, **options))
 
 
-def tell(value: Any) -> str:
+def rounded(value: Any) -> str:
     """A number for readers, three digits or so; several with commas."""
     if isinstance(value, list | tuple):
-        return ", ".join(map(tell, value))
+        return ", ".join(map(rounded, value))
     if isinstance(value, float) and not math.isfinite(value):
         return {math.inf: "∞", -math.inf: "-∞"}.get(value, "not a number")
     return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from vwta.paper.tables import to_markdown
-from vwta.paper.verdicts.comparisons import tell
+from vwta.paper.verdicts.comparisons import rounded
 from vwta.paper.verdicts.table import CLAIM_WORDS, NUMBER_WORDS, Verdicts
 
 WORST = 10  # numbers that the terminal names
@@ -66,7 +66,8 @@ def differences_for_readers(differences: pd.DataFrame) -> pd.DataFrame:
         effect = row.state
         if row.state == "measured":
             shared = "" if row.alone else " (with other differences)"
-            effect = f"{tell(row.mean)}, from {tell(row.lowest)} to {tell(row.highest)}{shared}"
+            extent = f"from {rounded(row.lowest)} to {rounded(row.highest)}"
+            effect = f"{rounded(row.mean)}, {extent}{shared}"
         rows.append(
             [row.study, row.text, row.code, row.here, row.effect_on, effect, row.by_dataset]
         )
@@ -132,7 +133,7 @@ def _printed(row: Any) -> str:
 def _with_deviation(value: float, deviation: float) -> str:
     if math.isnan(value):
         return "–"
-    return tell(value) + ("" if math.isnan(deviation) else f" ± {tell(deviation)}")
+    return rounded(value) + ("" if math.isnan(deviation) else f" ± {rounded(deviation)}")
 
 
 def _claims_for_readers(claims: pd.DataFrame) -> pd.DataFrame:

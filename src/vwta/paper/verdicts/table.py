@@ -160,8 +160,8 @@ def _number_rows(
 def _claim_rows(evidence: Evidence, settings: Settings) -> list[dict[str, Any]]:
     lines = claims.problems(settings.claims)
     if lines:
-        told = "\n".join(f"  {line}" for line in lines)
-        raise ValueError(f"the claims cannot be used:\n{told}\nRemedy: correct claims.yaml")
+        listed = "\n".join(f"  {line}" for line in lines)
+        raise ValueError(f"the claims cannot be used:\n{listed}\nRemedy: correct claims.yaml")
     rows = []
     for entry in settings.claims:
         claim = claims.Claim.of(entry, settings.trend)
