@@ -1,4 +1,4 @@
-# Figures (vwta.workflow.figures lists them) and tables of all studies, from tidy metrics and kept predictions alone.
+# Figures (vwta.workflow.figures lists them) and tables of all studies, from tidy metrics and stored predictions alone.
 
 from vwta.workflow import figures as figure_table
 

@@ -1,4 +1,4 @@
-"""The table of figures: what draws each, from which files, and what stands below it.
+"""The table of figures: the function that draws each, its files, and its caption.
 
 Snakemake's rules and the script `figure.py` read this table. A figure names its function as
 `module:function`, so that the digest of its code covers that module and nothing of the others.

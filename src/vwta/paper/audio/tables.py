@@ -82,7 +82,7 @@ class Cell(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column: what stands above several ones, its own heading, and its cells by line's name."""
+    """A column: a heading over several ones, its own heading, and its cells by line's name."""
 
     above: str
     head: str
@@ -110,8 +110,8 @@ def write_tables(
     """Writes the tables of a protocol: `audio_{table}{ending}` for each of :data:`TABLES`.
 
     Each is a csv with every digit, one row for each cell, and the paper's layout in markdown and
-    LaTeX; `line` and `column` of the csv say where a number stands there. What was not run is
-    listed as such.
+    LaTeX; `line` and `column` of the csv give the place of a number there. Cells that were not
+    run are listed as such.
 
     Arguments:
         metrics: tidy table, of all protocols.

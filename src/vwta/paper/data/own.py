@@ -25,7 +25,7 @@ def read_csv(path: Path, target: str, delimiter: str = ",") -> Table:
     Arguments:
         path: the file. Its first line names the columns.
         target: name of the column to predict; all others are inputs.
-        delimiter: what stands between cells.
+        delimiter: separates cells.
     """
     cells = array("d")
     with closing(_lines(path)) as lines:  # the file with it, whatever is raised below

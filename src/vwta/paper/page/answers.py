@@ -160,7 +160,7 @@ def numbers(verdicts: pd.DataFrame, headline: str) -> Html:
 
 
 def _number(place: int, row: Any) -> Html:
-    # what is sorted by stands in data-value, where the text would not do
+    # data-value has the key to sort by, where the text would not do
     change = "–" if pd.isna(row.difference) else f"{row.difference:+.3g}"
     cells = [
         element("td", chip(row.verdict), data_value=NUMBER_WORDS.index(row.verdict)),

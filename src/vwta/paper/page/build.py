@@ -1,4 +1,4 @@
-"""The page as a whole."""
+"""The page, assembled from its parts."""
 
 from __future__ import annotations
 

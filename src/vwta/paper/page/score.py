@@ -44,7 +44,7 @@ def facts_of_run(contents: Contents) -> Html:
 
 
 def score(verdicts: pd.DataFrame) -> Html:
-    """How often each verdict was given, by study and in all, as numbers and bars."""
+    """Counts of each verdict, by study and in total, as numbers and bars."""
     headline = verdicts[verdicts["headline"]]
     numbers, claims = (headline[headline["kind"] == kind] for kind in ("number", "claim"))
     return join(
@@ -72,7 +72,7 @@ def _big(numbers: pd.DataFrame, claims: pd.DataFrame) -> Html:
         " numbers that can be compared so far are reproduced or better; ",
         element("strong", f"{holds} of {len(ran)}"),
         " claims that could be judged hold. ",
-        f"The paper has {len(numbers)} numbers and makes {len(claims)} claims in all.",
+        f"The paper has {len(numbers)} numbers and makes {len(claims)} claims in total.",
         class_="answer",
     )
 

@@ -55,7 +55,7 @@ def write_tables(
     """Writes the tables of a protocol: `uci_{table}_{protocol}` for each of :data:`TABLES`.
 
     Each is a csv with every digit, one row for each set and method, and the paper's layout in
-    markdown and LaTeX; `line` and `column` of the csv say where a number stands there.
+    markdown and LaTeX; `line` and `column` of the csv give the place of a number there.
 
     Arguments:
         metrics: tidy table, of all protocols.

@@ -1,4 +1,4 @@
-"""Kinds of comparison: what a claim may say of the numbers it selects.
+"""Kinds of comparison that a claim may make of the numbers it selects.
 
 A comparison looks at cases one by one, such as each problem and K, and says of each whether it
 holds. This is the whole vocabulary of claims:

@@ -1,6 +1,6 @@
 """The paper's own numbers: printed in its tables, or read off its figures.
 
-`config/reported` has a file for each study, with numbers as they stand in the paper. Here they get
+`config/reported` has a file for each study, with numbers as the paper prints them. Here they get
 one form, a row for each, and a second one in which they can be asked like measured numbers.
 """
 

@@ -86,7 +86,7 @@ def _headline(verdicts: Verdicts) -> pd.DataFrame:
 
 
 def counts(rows: pd.DataFrame, kind: Literal["number", "claim"]) -> pd.DataFrame:
-    """How often each word stands among verdicts of a kind, by study and in all."""
+    """Counts of each verdict of a kind, by study and in total."""
     words = {"number": NUMBER_WORDS, "claim": CLAIM_WORDS}[kind]
     table = pd.crosstab(rows["study"], rows["verdict"])
     table = table.reindex(columns=list(words), fill_value=0)
