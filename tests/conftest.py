@@ -1,4 +1,4 @@
-"""What several tests need."""
+"""Fixtures of several tests."""
 
 import importlib
 import json
@@ -134,7 +134,7 @@ def verdicts() -> pd.DataFrame:
             about |= {"metric": "nll", "method": "v_wta", "K": 16, "protocol": protocol}
             about |= {"printed": 2.5, "printed_low": 2.4, "printed_high": 2.6, "source": "printed"}
             if word != "not run":
-                about |= {"ours": 2.5 + place, "spread": 0.1, "low": 2.4, "high": 2.6}
+                about |= {"ours": 2.5 + place, "deviation": 0.1, "low": 2.4, "high": 2.6}
                 about |= {"difference": float(place), "measured_on": dataset}
             about |= {"verdict": word, "rule": "a <rule>", "headline": protocol == "paper"}
             rows.append({"kind": "number", **about})
@@ -156,7 +156,13 @@ def contents(tmp_path: Path) -> Contents:
     record = {"revision": "a" * 40, "made": "2026-01-02T03:04:05+00:00", "processor": "P"}
     facts = {"tiers": {"synthetic": "full", "uci": "full"}, "headline": "paper"}
     write_table(tmp_path / "verdicts.parquet", verdicts(), {**facts, "provenance": record})
-    difference = {"id": "kept_weights", "study": "synthetic", "text": "a", "code": "b", "here": "c"}
+    difference = {
+        "id": "selected_weights",
+        "study": "synthetic",
+        "text": "a",
+        "code": "b",
+        "here": "c",
+    }
     difference |= {"effect_on": "NLL", "state": "measured", "alone": True, "cases": 2}
     difference |= {"mean": -0.5, "lowest": -1.0, "highest": 0.0, "matters": "figure 3"}
     register = pd.DataFrame([difference], columns=list(DIFFERENCES))

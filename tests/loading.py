@@ -1,4 +1,4 @@
-"""What tests load: programs that belong to no package, and the sources of a copy."""
+"""Loaders for tests: programs that belong to no package, and the sources of a copy."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""What a lock file lacks."""
+"""Requirements that a lock file lacks."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -122,9 +122,9 @@ def test_crps_of_a_truncated_gaussian(y: float) -> None:
 def test_crps_against_samples(name: str) -> None:
     law, y = law_of(name, 0.3), targets()
     draws, others = law.sample((2, 50_000), generator=torch.Generator().manual_seed(0))[..., 0]
-    distance, spread = (draws - y).abs(), (draws - others).abs() / 2
-    error = (distance - spread).std(0) / math.sqrt(len(draws))
-    assert ((crps(law, y) - (distance - spread).mean(0)).abs() < 5 * error).all()
+    distance, apart = (draws - y).abs(), (draws - others).abs() / 2
+    error = (distance - apart).std(0) / math.sqrt(len(draws))
+    assert ((crps(law, y) - (distance - apart).mean(0)).abs() < 5 * error).all()
     assert (error < 1e-2).all()
 
 

@@ -174,7 +174,7 @@ def test_bins_follow_the_printed_formula(axis: int) -> None:
 
 
 def test_histogram_by_hand(histogram: HistogramNetwork) -> None:
-    """Each bin holds its normalised score, spread over an area of 4 / 20."""
+    """Each bin holds its normalised score, uniformly on an area of 4 / 20."""
     x, y = draw(200)
     scores = histogram(x).logits.sigmoid()
     row, column = ((y[:, 0] + 1) / 2 * 5).long(), ((y[:, 1] + 1) / 2 * 4).long()

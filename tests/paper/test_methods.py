@@ -46,7 +46,7 @@ EVALUATION = measuring.Settings(
     capped={"epsilon": 1e-7, "cap": 16.1},
     tuning={"methods": ["toy"], "low": 0.01, "high": 2.0, "tolerance": 0.1},
     **CORNERS,
-    kept_by="loss",
+    selected_by="loss",
 )
 
 
@@ -113,7 +113,7 @@ def test_a_toy_method_is_trained_and_measured(trained: Path) -> None:
         clouds=False,
         h=[0.2],
         **CORNERS,
-        kept_by="distance",  # of which it has none: the loss selects
+        selected_by="distance",  # of which it has none: the loss selects
         sampler="exact",
         unif_emd="cells",
     )

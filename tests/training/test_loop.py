@@ -290,8 +290,8 @@ def _sharing_of(heat: Callable[[Any, Tensor], Tensor]) -> Callable[..., Tensor]:
 
 
 def test_k_means_plus_plus_starts_at_targets(data: Path, tmp_path: Path) -> None:
-    settings = replace(SETTINGS, start="spread", learning_rate=1e-9, epochs=1)
-    outputs = train_seeds(data, tmp_path / "spread", [1], settings)
+    settings = replace(SETTINGS, start="k_means_plus_plus", learning_rate=1e-9, epochs=1)
+    outputs = train_seeds(data, tmp_path / "start", [1], settings)
     weights, _ = read_tensors(outputs[1])
     starts = weights["loss.heads.bias"][:8].tanh().view(4, 2)
     y = read_tensors(data)[0]["y_train"]

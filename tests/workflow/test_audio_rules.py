@@ -196,7 +196,7 @@ def test_one_archive_at_a_time(fetched: Path, website: Any) -> None:
     options = {"source": "ansyn", "keep_archives": False}
     failed = snakemake(fetched, "--cores", "2", "--", *targets, **options)
     assert failed.returncode != 0
-    assert "audio/ansyn/ov1_split3.zip cannot be had. Tried:" in said(failed)
+    assert "audio/ansyn/ov1_split3.zip could not be downloaded. Tried:" in said(failed)
     assert f"{website.address}{third}: status 404 Not Found" in said(failed)
     assert "Until it is there, the audio study cannot run on ansyn;" in said(failed)
     assert "Traceback" not in said(failed)

@@ -186,7 +186,7 @@ UCI = {
     "other content": Case(
         put_mirror,
         use_mirror,
-        ("uci/y.data cannot be had", "set data.mirror"),
+        ("uci/y.data could not be downloaded", "set data.mirror"),
     ),
 }
 
@@ -299,7 +299,9 @@ ARCHIVES = {
     "nothing of ANSYN in it": archive(
         "ov1_split1.zip has no folder wav_ov1_split1_30db", FETCH, of={"a": b"1"}
     ),
-    "other md5": Case(put_lock, use_lock, ("audio/a.zip cannot be had", "set data.mirror")),
+    "other md5": Case(
+        put_lock, use_lock, ("audio/a.zip could not be downloaded", "set data.mirror")
+    ),
     "lock of another kind": Case(
         lambda folder: (folder / "lock.json").write_text("[]"),
         use_lock,
@@ -325,7 +327,7 @@ def weights(*says: str, spoil: Callable[[Path], object]) -> Case:
 def use_weights(folder: Path) -> None:
     predict(
         outputs={folder / "seed1.safetensors": folder / "out.safetensors"},
-        kept_by="loss",
+        selected_by="loss",
         constants={},
         x=[0.5],
         targets=2,

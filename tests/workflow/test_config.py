@@ -72,10 +72,13 @@ def test_wrong_sharing_is_explained(sharing: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"networks": "improved"}, "data: must go, the networks of improved bring it"),
-        ({"sets": "improved"}, "data: must be there unless sets or networks names another"),
-        ({"data": None}, "data: must be there unless sets or networks names another"),
-        ({"training": None}, "training: missing, and no networks of another protocol are named"),
+        ({"networks_of": "improved"}, "data: must go, the networks of improved bring it"),
+        (
+            {"data_of": "improved"},
+            "data: must be there unless data_of or networks_of names a",
+        ),
+        ({"data": None}, "data: must be there unless data_of or networks_of names a"),
+        ({"training": None}, "training: missing, and networks_of names no protocol"),
     ],
 )
 def test_stages_of_a_protocol_are_its_own_or_another_s(change: dict[str, Any], line: str) -> None:
@@ -88,18 +91,19 @@ def test_stages_of_a_protocol_are_its_own_or_another_s(change: dict[str, Any], l
 def test_another_s_data_and_networks_must_exist() -> None:
     protocols = {
         "paper": {"data": {}, "training": {}},
-        "relaxed": {"sets": "paper", "training": {}},
-        "improved": {"networks": "relaxed"},
+        "relaxed": {"data_of": "paper", "training": {}},
+        "improved": {"networks_of": "relaxed"},
     }
     assert validation.ownership_problems(protocols) == []
-    protocols["top"] = {"sets": "relaxed", "training": {}}
-    protocols["other"] = {"networks": "improved"}
-    protocols["lost"] = {"networks": "nobody"}
+    protocols["top"] = {"data_of": "relaxed", "training": {}}
+    protocols["other"] = {"networks_of": "improved"}
+    protocols["lost"] = {"networks_of": "nobody"}
     assert validation.ownership_problems(protocols) == [
-        "top.sets = relaxed: must be one of synthetic.protocols that draws its own data",
-        "other.networks = improved: must be one of synthetic.protocols that trains its own "
+        "top.data_of = relaxed: must be one of synthetic.protocols that draws its own data",
+        "other.networks_of = improved: must be one of synthetic.protocols that trains its own "
         "networks",
-        "lost.networks = nobody: must be one of synthetic.protocols that trains its own networks",
+        "lost.networks_of = nobody: must be one of synthetic.protocols that trains its own "
+        "networks",
     ]
 
 

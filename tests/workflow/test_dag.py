@@ -91,7 +91,7 @@ def synthetic(config: dict[str, Any], protocols: dict[str, dict[str, Any]]) -> C
     jobs["figure"] += 7  # deviations, variants, three of theory and two of proofs
     jobs["collect"] = 4  # evaluation, distances, properties and reference risks
     jobs["collect_curves"] = 1
-    return jobs + Counter(["export_explorer", "table_protocols", "table_idle"])
+    return jobs + Counter(["export_explorer", "table_protocols", "table_unused"])
 
 
 def uci(config: dict[str, Any]) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""Rules that fetch and prepare data: one set that cannot be had stops no other."""
+"""Rules that fetch and prepare data: a data set that could not be downloaded stops no other."""
 
 import hashlib
 import re
@@ -64,7 +64,7 @@ def test_fetch_and_prepare(tree: Path, tmp_path: Path) -> None:
     said = done.stdout + done.stderr
     assert done.returncode != 0
     assert [name for name, path in files.items() if path.exists()] == ["boston", "diabetes"], said
-    assert "uci/yacht_hydrodynamics.data cannot be had. Tried:" in said
+    assert "uci/yacht_hydrodynamics.data could not be downloaded. Tried:" in said
     assert "https://127.0.0.1:9/yacht.data: Connection refused" in said
     assert "Traceback" not in said
 
@@ -113,7 +113,7 @@ def test_own_tables_and_a_set_that_cannot_be_had(tree: Path) -> None:
     status, said = run()
     assert status != 0
     assert "mine/rents.csv, line 22, column 'rent': 'cheap' is no finite number. Remedy:" in said
-    assert "uci/yacht_hydrodynamics.data cannot be had. Tried:" in said
+    assert "uci/yacht_hydrodynamics.data could not be downloaded. Tried:" in said
     assert "Until it is there, the next runs go on without it." in said
     assert "Traceback" not in said
     study = tree / "results/smoke/uci"

@@ -1,4 +1,4 @@
-"""What goes below docs/results: the metrics, the figures, and where they come from."""
+"""Published results: the metrics, the figures, and where they come from."""
 
 import json
 import shutil

@@ -21,7 +21,7 @@ RUN = "synthetic/paper/single_gaussian/wta/K9"
 PROOFS = {"figure proof_radius", "figure proof_partition"}
 PICTURES = {"figure dirac_limits", "figure qualitative"} | PROOFS
 SEEN = {"figure weak_convergence", "figure cells", "figure point_density", "figure variants"}
-PROPERTIES = {"evaluate_properties", "collect synthetic properties", "table_idle"} | SEEN
+PROPERTIES = {"evaluate_properties", "collect synthetic properties", "table_unused"} | SEEN
 CURVES = {"collect_curves synthetic", "figure training_curves"}
 AGAINST_K = {"figure quantitative", "figure quantitative_std"}
 OF_GRID = {"figure nll_against_h", "figure tuned"} | AGAINST_K
@@ -39,7 +39,7 @@ TRAINED = (
 )
 THEORY = {"evaluate_synthetic_theory", "collect synthetic theory"} | AGAINST_K
 THEORY |= PROPERTIES
-KEPT = EVALUATED | PROPERTIES | PICTURES | {"predict_synthetic", "export_explorer"}
+SELECTED = EVALUATED | PROPERTIES | PICTURES | {"predict_synthetic", "export_explorer"}
 MODELLED = EVALUATED | {"evaluate_emd_truth"}
 MEASURED = EVALUATED | THEORY | {"evaluate_emd_truth"}
 UCI_DRAWN = {"table_uci", "figure_uci", "figure uci_search_v_wta_ensemble"}
@@ -163,7 +163,7 @@ def test_weights_and_curve_are_kept(results: Path) -> None:
     assert tensors["curve"].shape == (2, 3)
     assert metadata["network"]["hypotheses"] == 9
     prefixes = {name.split(".")[0] for name in tensors}
-    assert prefixes == {"curve", "loss", "distance"} == {"curve", *metadata["kept"]}
+    assert prefixes == {"curve", "loss", "distance"} == {"curve", *metadata["selected"]}
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_weights_and_curve_are_kept(results: Path) -> None:
         "proof_partition",
         *(
             f"audio_{name}{ending}"
-            for name in ("nll_against_h", "monte_carlo", "spread", "training_curves", "scenes")
+            for name in ("nll_against_h", "monte_carlo", "dispersion", "training_curves", "scenes")
             for ending in ("", "_released")
         ),
         "audio_scenes_on_sphere",
@@ -332,7 +332,12 @@ def test_distances_declare_their_work(tree: Path) -> None:
         ),
         ("config/config.yaml", "learning_rate: 0.001", "learning_rate: 0.002", TRAINED),
         ("config/protocols/synthetic/paper.yaml", "beta: 1.0", "beta: 2.0", TRAINED),
-        ("config/protocols/synthetic/improved.yaml", "kept_by: distance", "kept_by: loss", KEPT),
+        (
+            "config/protocols/synthetic/improved.yaml",
+            "selected_by: distance",
+            "selected_by: loss",
+            SELECTED,
+        ),
         (
             "config/protocols/synthetic/paper.yaml",
             "sampler: exact",
@@ -367,8 +372,8 @@ def test_distances_declare_their_work(tree: Path) -> None:
         ("config/smoke.yaml", "h: [0.1, 0.3, 1.0]", "h: [0.1, 0.3]", AUDIO_MEASURED),
         (
             "config/protocols/audio/paper.yaml",
-            "kept_by: loss",
-            "kept_by: distance",
+            "selected_by: loss",
+            "selected_by: distance",
             AUDIO_PREDICTED - {name for name in AUDIO_SEEN if name.endswith("ed")},
         ),
         (
@@ -379,7 +384,7 @@ def test_distances_declare_their_work(tree: Path) -> None:
         ),
         ("config/claims.yaml", "[protein, year]", "[year, protein]", {"judge"}),
         ("src/vwta/paper/page/assets/page.css", "margin: 0", "margin: 1px", {"report_page"}),
-        ("src/vwta/paper/page/score.py", '"In all"', '"Together"', {"report_page"}),
+        ("src/vwta/paper/page/score.py", '"All studies"', '"Together"', {"report_page"}),
         ("config/smoke.yaml", "targets: 20 ", "targets: 30 ", {"export_explorer"}),
     ],
 )
@@ -422,7 +427,7 @@ def test_a_new_seed_trains_itself_alone(tree: Path, edit: Callable[[str, str, st
         (
             "synthetic",
             {"synthetic", "generate_synthetic", "train_synthetic"}
-            | (MEASURED | CURVES) - DRAWN - TABLES - {"table_idle"},
+            | (MEASURED | CURVES) - DRAWN - TABLES - {"table_unused"},
         ),
         (
             "audio",

@@ -1,4 +1,4 @@
-"""What docs/security.md promises: no pickle, no shell, no way out of the working folder."""
+"""Promises of docs/security.md: no pickle, no shell, no way out of the working folder."""
 
 import ast
 import re

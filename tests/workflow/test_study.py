@@ -59,7 +59,7 @@ def test_runs_follow_the_restrictions_of_protocols(synthetic: SyntheticStudy) ->
 
 
 def test_a_protocol_may_take_another_s_networks_and_data(synthetic: SyntheticStudy) -> None:
-    taken = synthetic.protocols["published_sampler"]["networks"]
+    taken = synthetic.protocols["published_sampler"]["networks_of"]
     assert synthetic.trainer("published_sampler") == taken
     assert "published_sampler" not in synthetic.trainers
     one = {"protocol": "published_sampler", "dataset": "moons", "model": "wta", "K": 9, "seed": 1}

@@ -85,7 +85,7 @@ rule predict_audio:
         runtime=growing(120),
         gpu=GPUS,
     params:
-        kept_by=AUDIO_STUDY.kept_by,
+        selected_by=AUDIO_STUDY.selected_by,
         batch_size=AUDIO_STUDY["training"]["batch_size"],
         device=config["device"],
         code=code("predict_audio.py"),

@@ -1,4 +1,4 @@
-# What all studies share: the checked configuration, the studies, the places of files.
+# Shared by all studies: the checked configuration, the studies, the places of files.
 
 import math
 import os

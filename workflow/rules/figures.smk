@@ -1,4 +1,4 @@
-# Figures (vwta.workflow.figures lists them) and tables of all studies, from tidy metrics and kept predictions alone.
+# Figures (vwta.workflow.figures lists them) and tables of all studies, from tidy metrics and stored predictions alone.
 
 from vwta.workflow import figures as figure_table
 
@@ -17,7 +17,7 @@ PICTURES = figure_table.synthetic_figures(
     STUDY, config["figures"], f"{SYNTHETIC}/metrics/{{table}}.parquet", PREDICTIONS
 )
 UCI_TOGETHER = ["nll", "rmse", "search_v_wta", "search_k_wta", "search_tk_hist"]
-AUDIO_TOGETHER = ["nll_against_h", "monte_carlo", "spread"]
+AUDIO_TOGETHER = ["nll_against_h", "monte_carlo", "dispersion"]
 # Each of these is a job of its own; the others of a protocol are one job together.
 TOGETHER = expand(
     "uci_{name}_{protocol}", name=UCI_TOGETHER, protocol=UCI_STUDY["protocols"]
@@ -48,7 +48,7 @@ for target, names in {
         f"{TABLES}/{{name}}.{{suffix}}", name=names, suffix=["csv", "md", "tex"]
     )
 TARGETS["tables"] = expand(
-    f"{TABLES}/{{name}}.{{suffix}}", name=["protocols", "idle"], suffix=["csv", "md"]
+    f"{TABLES}/{{name}}.{{suffix}}", name=["protocols", "unused"], suffix=["csv", "md"]
 )
 
 
@@ -176,22 +176,22 @@ rule table_protocols:
         "../scripts/table_protocols.py"
 
 
-rule table_idle:
+rule table_unused:
     """Write how many hypotheses of trained networks are unused."""
     input:
         f"{SYNTHETIC}/metrics/properties.parquet",
     output:
-        csv=f"{TABLES}/idle.csv",
-        markdown=f"{TABLES}/idle.md",
+        csv=f"{TABLES}/unused.csv",
+        markdown=f"{TABLES}/unused.md",
     log:
-        f"{LOGS}/table_idle.log",
+        f"{LOGS}/table_unused.log",
     resources:
         runtime=growing(5),
     params:
         protocols=HEADLINE_FIRST,
-        code=code("table_idle.py"),
+        code=code("table_unused.py"),
     script:
-        "../scripts/table_idle.py"
+        "../scripts/table_unused.py"
 
 
 rule table_uci:

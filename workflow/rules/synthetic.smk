@@ -113,7 +113,7 @@ rule evaluate_synthetic:
     params:
         law=STUDY.law,
         evaluation=STUDY["evaluation"],
-        protocol=STUDY.kept,
+        protocol=STUDY.selected,
         domain=STUDY["domain"],
         code=code("evaluate_synthetic.py"),
     script:
@@ -181,14 +181,14 @@ rule predict_synthetic:
     params:
         constants=STUDY.constants,
         predictions=STUDY["predictions"],
-        protocol=STUDY.kept,
+        protocol=STUDY.selected,
         code=code("predict_synthetic.py"),
     script:
         "../scripts/predict_synthetic.py"
 
 
 rule export_explorer:
-    """Keep what networks predict over the whole range of inputs, for the page."""
+    """Store predictions of networks over the range of inputs, for the page."""
     input:
         **{
             name: STUDY.runs(
@@ -204,8 +204,8 @@ rule export_explorer:
     log:
         f"{LOGS}/export_explorer.log",
     params:
-        kept_by={
-            name: STUDY.protocols[name]["evaluation"]["kept_by"]
+        selected_by={
+            name: STUDY.protocols[name]["evaluation"]["selected_by"]
             for name in STUDY["explorer"]["protocols"]
         },
         constants={name: STUDY["constants"].get(name, {}) for name in STUDY["datasets"]},

@@ -37,7 +37,7 @@ rule evaluate_properties:
     params:
         law=STUDY.law,
         properties=STUDY.properties,
-        protocol=STUDY.kept,
+        protocol=STUDY.selected,
         domain=STUDY["domain"],
         code=code("evaluate_properties.py"),
     script:

@@ -1,4 +1,4 @@
-"""Keeps what networks predict over the whole range of inputs, for the page."""
+"""Stores predictions of networks over the range of inputs, for the page."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ with job(snakemake):
     export(
         path=Path(snakemake.output[0]),
         networks={name: [Path(file) for file in files] for name, files in snakemake.input.items()},
-        kept_by=snakemake.params.kept_by,
+        selected_by=snakemake.params.selected_by,
         constants=snakemake.params.constants,
         domain=snakemake.params.domain,
         **snakemake.params.explorer,

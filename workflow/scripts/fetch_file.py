@@ -1,6 +1,6 @@
 """Fetches a file from the mirror or from its addresses.
 
-A file that cannot be had leaves a note, by which the next run knows to do without it.
+A file that could not be downloaded leaves a note, by which the next run knows to do without it.
 """
 
 from pathlib import Path

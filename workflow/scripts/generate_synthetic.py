@@ -1,4 +1,4 @@
-"""Draws the sets of a synthetic problem."""
+"""Draws the data set of a synthetic problem."""
 
 from pathlib import Path
 

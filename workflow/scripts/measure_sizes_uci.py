@@ -1,4 +1,4 @@
-"""Writes how large the sets of the UCI study are."""
+"""Writes the sizes of the UCI study's data sets."""
 
 from pathlib import Path
 

@@ -12,7 +12,7 @@ with job(snakemake):
             name: [Path(file) for file in snakemake.input[name]] for name in ("validation", "test")
         },
         path=Path(snakemake.output[0]),
-        kept_by=snakemake.params.kept_by,
+        selected_by=snakemake.params.selected_by,
         batch_size=snakemake.params.batch_size,
         device=snakemake.params.device,
         code=snakemake.params.code,

@@ -9,7 +9,7 @@ with job(snakemake):
     pairs = zip(snakemake.input, snakemake.output, strict=True)
     predict(
         outputs={Path(network): Path(path) for network, path in pairs},
-        kept_by=snakemake.params.protocol["kept_by"],
+        selected_by=snakemake.params.protocol["selected_by"],
         constants=snakemake.params.constants,
         **snakemake.params.predictions,
         code=snakemake.params.code,

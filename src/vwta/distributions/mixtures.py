@@ -128,7 +128,7 @@ class KernelMixture(Atoms):
             return kernel.sample(self._points_at(atom), generator)
 
     def _moments(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """What :func:`_variance` takes, in float64."""
+        """Arguments of :func:`_variance`, in float64."""
         z, masses = (x.to(_precise(self.points)) for x in (self.points, self.masses))
         return masses, z, *self.kernel.at(self.kernel.h.to(z)).moments(z)
 
@@ -302,7 +302,7 @@ class VoronoiMixture(Atoms):
         return values.view(*self.batch_shape, self.components).to(self.points.dtype)
 
     def _moments(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """What :func:`_variance` takes, in float64."""
+        """Arguments of :func:`_variance`, in float64."""
         with torch.no_grad():
             pairs = torch.arange(self._rows.numel() * self.components, device=self.points.device)
             cell, kernel = self._cells_of(pairs)

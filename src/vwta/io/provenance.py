@@ -54,7 +54,7 @@ def revision() -> str:
 
 
 def _git(*arguments: str) -> str | None:
-    """What git says in the folder of this module, None if it fails."""
+    """Output of a git command in the folder of this module, None if it fails."""
     command = ["git", *arguments]
     folder = Path(__file__).parent
     try:

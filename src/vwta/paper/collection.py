@@ -31,10 +31,10 @@ from vwta.io.storage import key, read_metadata, read_table, read_tensors, write_
 Part = tuple[pd.DataFrame, Mapping[str, Any]]
 """Rows, and the metadata of the file they come from."""
 
-# What a number is about; all other columns tell what was found.
+# Columns that identify a number; all others are results.
 KEYS = ["study", "protocol", "dataset", "method", "model", "K", "h", "tuned", "seed", "split"]
 KEYS += ["metric"]
-TOLD = ("protocol", "dataset", "seed", "split")
+LISTED = ("protocol", "dataset", "seed", "split")
 FACTS = ("revision", "python", "processor", "accelerator", "data")
 
 
@@ -55,7 +55,8 @@ def collect_curves(networks: Mapping[str, Sequence[Path]], path: Path) -> None:
 
     Its columns are `protocol`, `dataset`, `model`, `K`, `seed`, `epoch` (from 1), `training` (the
     loss on the training rows), `loss` and `distance` (those on the validation rows; the second for
-    WTA networks alone), `kept_by_loss` and `kept_by_distance` (whether the epoch has the lowest).
+    WTA networks alone), `selected_by_loss` and `selected_by_distance` (whether the epoch has the
+    lowest).
 
     Arguments:
         networks: files of trained networks, by protocol.
@@ -65,10 +66,12 @@ def collect_curves(networks: Mapping[str, Sequence[Path]], path: Path) -> None:
     for protocol, files in networks.items():
         for file in files:
             tensors, metadata = read_tensors(file)
-            record, kept = metadata["provenance"], metadata["kept"]
-            table = pd.DataFrame(tensors["curve"].numpy(), columns=["training", *kept])
+            record, selected = metadata["provenance"], metadata["selected"]
+            table = pd.DataFrame(tensors["curve"].numpy(), columns=["training", *selected])
             facts = {name: record[name] for name in ("dataset", "model", "K", "seed")}
-            marks = {f"kept_by_{name}": table.index == epoch for name, epoch in kept.items()}
+            marks = {
+                f"selected_by_{name}": table.index == epoch for name, epoch in selected.items()
+            }
             table = table.assign(protocol=protocol, **facts, epoch=table.index + 1, **marks)
             parts[str(file)] = table, {"provenance": record}
     write_parts(path, parts)
@@ -100,7 +103,7 @@ def merge(old: Path, new: Path, path: Path) -> None:
 def write_parts(path: Path, parts: Mapping[str, Part]) -> None:
     """Writes a table of several parts, which are given by their names."""
     table = pd.concat([rows for rows, _ in parts.values()], ignore_index=True)
-    facts = {name: {**facts, "rows": _tell(rows)} for name, (rows, facts) in parts.items()}
+    facts = {name: {**facts, "rows": _listed(rows)} for name, (rows, facts) in parts.items()}
     write_table(path, table, {"parts": facts})
 
 
@@ -121,7 +124,7 @@ def read_parts(path: Path) -> dict[str, Part]:
 
 
 def facts(tables: Iterable[Path]) -> dict[str, list[str]]:
-    """What all records in the tables' metadata say of how they came about, each value once."""
+    """Facts in the records of the tables' metadata: each value of a fact once."""
     found: dict[str, set[str | None]] = defaultdict(set)
     for _, record in records(tables):
         for name in FACTS:
@@ -168,9 +171,12 @@ def _keys(rows: pd.DataFrame) -> pd.DataFrame:
     return keys.assign(h=keys["h"].mask(keys["tuned"])) if "tuned" in keys else keys
 
 
-def _tell(rows: pd.DataFrame) -> dict[str, Any]:
-    told = {name: rows[name].dropna().unique().tolist() for name in TOLD if name in rows}
-    return {"count": len(rows), **{name: sorted(values) for name, values in told.items() if values}}
+def _listed(rows: pd.DataFrame) -> dict[str, Any]:
+    found = {name: rows[name].dropna().unique().tolist() for name in LISTED if name in rows}
+    return {
+        "count": len(rows),
+        **{name: sorted(values) for name, values in found.items() if values},
+    }
 
 
 def _within(value: Any, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:

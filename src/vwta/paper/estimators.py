@@ -1,4 +1,4 @@
-"""What is measured: how each method makes a conditional density of a trained network's atoms.
+"""Estimators: how each method makes a conditional density of a trained network's atoms.
 
 Every estimator is atoms x kernel x cut. A method is an entry of :data:`ESTIMATORS`;
 :mod:`vwta.paper.densities` builds its density, and the stages that evaluate networks ask this table

@@ -1,4 +1,4 @@
-"""What is shown: every method's and network's name, look, and places in figures and tables.
+"""Names and looks of all methods and networks, and their places in figures and tables.
 
 A method with a network of its own is added by
 

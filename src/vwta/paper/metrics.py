@@ -1,6 +1,6 @@
 """Metrics: plain functions of log-densities and atoms, and the tidy table they are gathered in.
 
-The table has one row a number. What the number belongs to stands in the columns `study`,
+The table has one row a number. The number is identified by the columns `study`,
 `protocol`, `dataset`, `method`, `K`, `h`, `tuned`, `seed`, `split` and `metric`; `value` is the
 number, and `n` tells how many points it averages over. Where a column does not apply it is missing.
 

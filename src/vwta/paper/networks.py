@@ -1,4 +1,4 @@
-"""What is trained on points of the line and the plane: class, loss and criteria of every network.
+"""Networks for points of the line and the plane: class, loss and criteria of each.
 
 See :mod:`vwta.paper.estimators` for the densities that follow from networks, and
 :mod:`vwta.paper.methods` for how both are shown, and for how to add one.

@@ -2,7 +2,7 @@
 
 The laws of the synthetic problems and their constants are in :mod:`vwta.paper.data.synthetic`, the
 readers of the other data in :mod:`vwta.paper.data`; numbers of a protocol, such as the domain, are
-in the configuration. They are kept apart from this table since results depend on them: a title or
+in the configuration. They are not in this table since results depend on them: a title or
 a colour may change without any number being computed again.
 
 The module imports nothing heavy: rules of the workflow read it too.
@@ -62,5 +62,5 @@ def of_study(study: str) -> dict[str, Problem]:
 
 
 def title(name: str) -> str:
-    """What readers call a data set; its name, for a table of one's own."""
+    """The readable name of a data set; of a table of one's own, its name."""
     return PROBLEMS[name].title if name in PROBLEMS else name

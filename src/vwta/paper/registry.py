@@ -1,4 +1,4 @@
-"""What entries of the tables of networks say.
+"""Entries of the tables of networks.
 
 The tables are :data:`vwta.paper.networks.NETWORKS` for points of the line and the plane and
 :data:`vwta.paper.audio.networks.NETWORKS` for directions of sound. Neither sizes of a network nor

@@ -55,7 +55,7 @@ STUDIES: dict[str, Study] = {
         metrics=("evaluation", "curves"),
         prefix="audio",
         tables=("audio_main", "audio_quantisation"),
-        figures=("audio_nll_against_h", "audio_scenes", "audio_spread"),
+        figures=("audio_nll_against_h", "audio_scenes", "audio_dispersion"),
     ),
 }
 

@@ -23,7 +23,7 @@ import pandas as pd
 from vwta.io.storage import atomic
 
 SUFFIXES = (".csv", ".md", ".tex")  # of the files of a sheet
-# What LaTeX wants in place of a sign.
+# LaTeX code of signs.
 SIGNS = {
     "\\": r"\textbackslash{}",
     **{sign: f"\\{sign}" for sign in "&%#_${}"},

@@ -1,4 +1,4 @@
-"""What the trainings of all studies share: a job, and networks trained seed by seed."""
+"""Common parts of the trainings of all studies: a job, and networks trained seed by seed."""
 
 from __future__ import annotations
 

@@ -204,13 +204,13 @@ def write_fit(path: Path, done: Fit, metadata: Mapping[str, Any]) -> None:
         path: file to write.
         done: the outcome.
         metadata: what else the file says of itself, besides the epoch that each criterion selected
-            (`kept`).
+            (`selected`).
     """
     tensors = {"curve": done.curve}
     for criterion, best in done.selected.items():
         tensors |= {f"{criterion}.{weight}": value for weight, value in best.weights.items()}
     epochs = {criterion: best.epoch for criterion, best in done.selected.items()}
-    write_tensors(path, tensors, {**metadata, "kept": epochs})
+    write_tensors(path, tensors, {**metadata, "selected": epochs})
 
 
 def pick_device(name: str) -> torch.device:

@@ -87,9 +87,9 @@ class AudioStudy(Study):
             "grid": self.grid(wildcards),
         }
 
-    def kept_by(self, wildcards: Any) -> str:
+    def selected_by(self, wildcards: Any) -> str:
         """Which weights of a training the job's protocol takes."""
-        found: str = self.protocols[wildcards.protocol]["evaluation"]["kept_by"]
+        found: str = self.protocols[wildcards.protocol]["evaluation"]["selected_by"]
         return found
 
     def training_work(self, wildcards: Any) -> int:

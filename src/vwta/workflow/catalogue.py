@@ -65,7 +65,7 @@ def _reported(report: Any, rule: Any, wildcards: Wildcards) -> dict[str, Any]:
 
 
 def _value(given: Any, wildcards: Wildcards) -> Any:
-    """What a rule gives, or what its function gives for the job's wildcards."""
+    """A value of a rule, or the result of its function for the job's wildcards."""
     return given(wildcards) if inspect.isfunction(given) else given
 
 

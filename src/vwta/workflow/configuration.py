@@ -49,7 +49,7 @@ def check(arguments: Sequence[str]) -> None:
 
 
 def unreadable(path: Path) -> Iterator[str]:
-    """What is wrong with a file, a line that names it and the remedy."""
+    """A line that names a wrong file, the fault and the remedy."""
     try:
         content = yaml.safe_load(path.read_bytes().decode("utf-8"))
     except OSError as error:
@@ -133,7 +133,7 @@ def read_protocols(root: Path, study: str, names: Iterable[str]) -> dict[str, di
 
 
 def read_judgement(root: Path) -> list[Any]:
-    """What verdicts rest on besides metrics: the content of the files of JUDGEMENT in config."""
+    """Content of the files of JUDGEMENT in config, on which verdicts depend besides metrics."""
     found = [validation.load(root / "config" / f"{name}.yaml") for name in JUDGEMENT]
     for name, content in zip(JUDGEMENT, found, strict=True):
         problems = validation.problems(content, root / SCHEMAS / f"{name}.schema.yaml")

@@ -1,4 +1,4 @@
-"""The table of figures: what draws each, from which files, and what stands below it.
+"""The table of figures: the function that draws each, its files, and its caption.
 
 Snakemake's rules and the script `figure.py` read this table. A figure names its function as
 `module:function`, so that the digest of its code covers that module and nothing of the others.
@@ -129,7 +129,12 @@ def synthetic_figures(
             labels={"K": K},
         )
     against_K = _against_K(study, chosen, tables)
-    return found | against_K | _of_theory(study, chosen, table) | _seen(study, chosen, predictions)
+    return (
+        found
+        | against_K
+        | _of_theory(study, chosen, table)
+        | _of_predictions(study, chosen, predictions)
+    )
 
 
 def _against_K(
@@ -143,9 +148,9 @@ def _against_K(
     names, tuning = chosen["quantitative"]["datasets"], study["evaluation"]["tuning"]
     common = {"otherwise": study["headline"], "models": study["models"], "K": study["K"]}
 
-    def quantitative(title: str, about: str, protocol: str, h: Any, spread: str) -> Figure:
-        shown = {"protocol": protocol, "h": {name: h[name] for name in names}, "spread": spread}
-        labels = {"protocol": protocol} if spread == "range" else {}
+    def quantitative(title: str, about: str, protocol: str, h: Any, band: str) -> Figure:
+        shown = {"protocol": protocol, "h": {name: h[name] for name in names}, "band": band}
+        labels = {"protocol": protocol} if band == "range" else {}
         place = f"{FIGURES}.against_K:quantitative"
         return Figure(place, title, about, metrics, {**common, **shown}, labels=labels)
 
@@ -195,8 +200,10 @@ def _of_theory(study: SyntheticStudy, chosen: Mapping[str, Any], table: str) -> 
     return found
 
 
-def _seen(study: SyntheticStudy, chosen: Mapping[str, Any], predictions: str) -> dict[str, Figure]:
-    """Figures of single predictions, from kept atoms. They show the first seed."""
+def _of_predictions(
+    study: SyntheticStudy, chosen: Mapping[str, Any], predictions: str
+) -> dict[str, Figure]:
+    """Figures of single predictions, from stored atoms. They show the first seed."""
     box = {"domain": ("vwta.geometry.spaces:Box", study["domain"])}
     found = {}
 
@@ -308,7 +315,7 @@ def audio_figures(study: AudioStudy, table: str) -> dict[str, Figure]:
         for name, title in (
             ("nll_against_h", "NLL against h"),
             ("monte_carlo", "Error of estimated volumes"),
-            ("spread", "Predicted and true spread"),
+            ("dispersion", "Predicted and true dispersion"),
         ):
             place, caption = f"{FIGURES}.audio:{name}", f"audio_{name}"
             found[f"audio_{name}{ending}"] = Figure(place, title, caption, metrics, where, **about)

@@ -38,18 +38,18 @@ def job(snakemake: Any) -> Iterator[None]:
         with explained(inputs=snakemake.input, outputs=snakemake.output):
             yield
     except SystemExit as end:
-        tell(f"{end.code}\n".encode(), terminal)
+        end_log(f"{end.code}\n".encode(), terminal)
         sys.exit(1)
     logging.info("done")
 
 
-def tell(message: bytes, terminal: int) -> None:
+def end_log(message: bytes, terminal: int) -> None:
     """Ends the log with a message; if the disk is full, the message goes to the terminal."""
     try:
-        told = os.write(sys.stderr.fileno(), message) == len(message)
+        written = os.write(sys.stderr.fileno(), message) == len(message)
     except OSError:
-        told = False
-    if not told:
+        written = False
+    if not written:
         os.write(terminal, message)
 
 

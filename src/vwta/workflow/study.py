@@ -35,7 +35,7 @@ class Study:
 
     def trainer(self, name: str) -> str:
         """The protocol whose networks a protocol takes: often itself."""
-        found: str = self.protocols[name].get("networks", name)
+        found: str = self.protocols[name].get("networks_of", name)
         return found
 
     @property
@@ -44,7 +44,7 @@ class Study:
         return [name for name in self.protocols if self.trainer(name) == name]
 
     def scope(self, name: str, stage: str | None = None) -> dict[str, list[Any]]:
-        """What of the study a protocol runs in a stage: lists of datasets, models, K and seeds."""
+        """Parts of the study that a protocol runs in a stage: datasets, models, K and seeds."""
         restriction = self["protocols"][name]
         narrowed = {**self.settings, **restriction, **restriction.get(stage, {})}
         return {key: [value for value in self[key] if value in narrowed[key]] for key in KEYS}
@@ -128,7 +128,7 @@ def warnings(
     nodes: int | None,
     at_once: int | None,
 ) -> Iterator[str]:
-    """What users should know before a run.
+    """Warnings before a run.
 
     Arguments:
         absent: data sets of the UCI study that could not be downloaded.

@@ -18,7 +18,7 @@ class SyntheticStudy(Study):
     def drawer(self, name: str) -> str:
         """The protocol whose data a protocol takes: often itself."""
         trainer = self.trainer(name)
-        found: str = self.protocols[trainer].get("sets", trainer)
+        found: str = self.protocols[trainer].get("data_of", trainer)
         return found
 
     def data(self, pattern: str) -> Callable[[Any], str]:
@@ -58,9 +58,9 @@ class SyntheticStudy(Study):
         grid = self.grid(wildcards)
         return None if grid is None else {"grid": grid, **self["domain"]}
 
-    def kept(self, wildcards: Any) -> dict[str, Any]:
+    def selected(self, wildcards: Any) -> dict[str, Any]:
         """The switch of the job's protocol that every evaluation depends on."""
-        return {"kept_by": self.protocols[wildcards.protocol]["evaluation"]["kept_by"]}
+        return {"selected_by": self.protocols[wildcards.protocol]["evaluation"]["selected_by"]}
 
     def transport(self, wildcards: Any) -> dict[str, Any]:
         """The switches of the job's protocol for earth mover's distances."""

@@ -57,7 +57,7 @@ KINDS = {
 
 
 def problems(config: object, schema: Path) -> list[str]:
-    """What is wrong with a configuration, one line for each violation of the schema in a file."""
+    """Violations by a configuration of the schema in a file, one line each."""
     rules = load(schema)
     errors = Draft202012Validator(rules).iter_errors(config)
     lines = [line for error in sorted(errors, key=_order) for line in _lines(error, rules)]
@@ -65,11 +65,11 @@ def problems(config: object, schema: Path) -> list[str]:
 
 
 def contradictions(config: dict[str, Any], sets: list[str]) -> list[str]:
-    """What is wrong between the keys of a configuration that follows its schema.
+    """Contradictions between the keys of a configuration that follows its schema.
 
     Arguments:
         config: the configuration.
-        sets: names of the UCI study's sets.
+        sets: names of the UCI study's data sets.
     """
     study = config["synthetic"]
     lines = [*_strangers(config), *_uci(config["uci"], sets), *_audio(config["audio"])]
@@ -97,16 +97,16 @@ def contradictions(config: dict[str, Any], sets: list[str]) -> list[str]:
 
 
 def protocol_contradictions(protocol: dict[str, Any]) -> list[str]:
-    """What is wrong between the keys of a protocol that follows its schema."""
-    if "networks" in protocol:
-        keys = [key for key in ("sets", "data", "training") if key in protocol]
-        return [f"{key}: must go, the networks of {protocol['networks']} bring it" for key in keys]
-    if ("sets" in protocol) == ("data" in protocol):
+    """Contradictions between the keys of a protocol that follows its schema."""
+    if "networks_of" in protocol:
+        keys = [key for key in ("data_of", "data", "training") if key in protocol]
         return [
-            "data: must be there unless sets or networks names another protocol's, and only then"
+            f"{key}: must go, the networks of {protocol['networks_of']} bring it" for key in keys
         ]
+    if ("data_of" in protocol) == ("data" in protocol):
+        return ["data: must be there unless data_of or networks_of names a protocol, and only then"]
     if "training" not in protocol:
-        return ["training: missing, and no networks of another protocol are named"]
+        return ["training: missing, and networks_of names no protocol"]
     sharing = protocol["training"]["sharing"]
     kind, given = sharing["kind"], sharing.keys() - {"kind"}
     wanted = SHARING[kind]
@@ -117,11 +117,11 @@ def protocol_contradictions(protocol: dict[str, Any]) -> list[str]:
 
 
 def ownership_problems(protocols: dict[str, Any]) -> list[str]:
-    """What is wrong between protocols that take the data or the networks of others."""
-    wanted = {"sets": "draws its own data", "networks": "trains its own networks"}
+    """Contradictions between protocols that take the data or the networks of others."""
+    wanted = {"data_of": "draws its own data", "networks_of": "trains its own networks"}
     lines = []
     for name, switches in protocols.items():
-        for key, stage in (("sets", "data"), ("networks", "training")):
+        for key, stage in (("data_of", "data"), ("networks_of", "training")):
             other = switches.get(key)
             if other is not None and stage not in protocols.get(other, {}):
                 must = f"must be one of synthetic.protocols that {wanted[key]}"
@@ -130,7 +130,7 @@ def ownership_problems(protocols: dict[str, Any]) -> list[str]:
 
 
 def data_contradictions(table: dict[str, Any]) -> list[str]:
-    """What is wrong between the entries of a table of files that follows its schema."""
+    """Contradictions between the entries of a table of files that follows its schema."""
     lines: list[str] = []
     seen: dict[str, str] = {}
     for section, entries in table.items():
@@ -159,7 +159,7 @@ def set_name(entry: str | dict[str, Any]) -> str:
 
 
 def _uci(study: dict[str, Any], sets: list[str]) -> Iterator[str]:
-    """What is wrong with the protocols and sets of the UCI study."""
+    """Faults of the protocols and data sets of the UCI study."""
     names = []
     for index, entry in enumerate(study["datasets"]):
         place = f"uci.datasets[{index}]"
@@ -186,7 +186,7 @@ def _uci(study: dict[str, Any], sets: list[str]) -> Iterator[str]:
 
 
 def _audio(study: dict[str, Any]) -> Iterator[str]:
-    """What is wrong with the protocols, folds and sizes of the audio study."""
+    """Faults of the protocols, folds and sizes of the audio study."""
     if study["headline"] not in study["protocols"]:
         known = list(study["protocols"])
         yield f"audio.headline = {study['headline']}: must be in audio.protocols = {known}"
@@ -217,7 +217,7 @@ def _tuning(name: str, study: dict[str, Any]) -> Iterator[str]:
 
 
 def _grids(name: str, study: dict[str, Any]) -> Iterator[str]:
-    """What is wrong with the grids of the histograms: they need one, and only one, for each K."""
+    """Faults of the grids of the histograms: they need one, and only one, for each K."""
     sizes = [math.prod(grid) for grid in study["grids"]]
     for index, size in enumerate(sizes):
         if size in sizes[:index]:
@@ -230,7 +230,7 @@ def _grids(name: str, study: dict[str, Any]) -> Iterator[str]:
 
 
 def _properties(study: dict[str, Any]) -> Iterator[str]:
-    """What is wrong with the sizes and sets of the properties."""
+    """Faults of the sizes and convex sets of the properties."""
     where, settings = "synthetic.properties", study["properties"]
     points, most = settings["points"], max(study["K"])
     if points < most:
@@ -246,7 +246,7 @@ def _properties(study: dict[str, Any]) -> Iterator[str]:
 
 
 def _strangers(config: dict[str, Any]) -> Iterator[str]:
-    """What is asked for and the study does not have."""
+    """Names that the configuration uses and the study does not have."""
     study = config["synthetic"]
     known = {
         "headline": ("synthetic.protocols", list(study["protocols"])),
@@ -275,7 +275,7 @@ def _strangers(config: dict[str, Any]) -> Iterator[str]:
 
 
 def _not_run(config: dict[str, Any]) -> Iterator[str]:
-    """What a figure compares that a protocol does not run, or whose properties it leaves out."""
+    """Cases that a figure compares and a protocol does not run or measure."""
     study, figure = config["synthetic"], config["figures"]["variants"]
     for name, key in itertools.product(figure["protocols"], ("datasets", "K")):
         own, where = study["protocols"][name], f"synthetic.protocols.{name}"
@@ -345,7 +345,7 @@ def _lines(error: ValidationError, rules: dict[str, Any]) -> Iterator[str]:
 def _wanted(
     schema: dict[str, Any], rules: dict[str, Any], error: ValidationError | None = None
 ) -> str:
-    """What a schema asks for, in words."""
+    """The demand of a schema, in words."""
     schema = _resolve(schema, rules)
     if error is not None and error.validator == "uniqueItems":
         return "must not list anything twice"

@@ -1,4 +1,4 @@
-"""Volumes by chance: they tend to the exact ones, and their logarithm is too low."""
+"""Monte Carlo volumes: they tend to the exact ones, and their logarithm is too low."""
 
 import math
 

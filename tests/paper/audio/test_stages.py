@@ -18,7 +18,7 @@ from vwta.io.storage import read_metadata, read_tensors
 from vwta.nn import losses
 from vwta.nn.heads import Hypotheses
 from vwta.nn.networks import initialise
-from vwta.paper.audio import dispersion as spread
+from vwta.paper.audio import dispersion
 from vwta.paper.audio import evaluate as measuring
 from vwta.paper.audio.estimators import estimators
 from vwta.paper.audio.evaluate import evaluate
@@ -234,7 +234,7 @@ def test_trainings_say_what_they_are(networks: dict[str, Path]) -> None:
         tensors, metadata = read_tensors(path)
         assert metadata["network"]["kind"] == metadata["provenance"]["model"] == model
         assert tensors["curve"].shape == (2, 3 if model == "wta" else 2)
-        assert {name.partition(".")[0] for name in tensors} - {"curve"} == set(metadata["kept"])
+        assert {name.partition(".")[0] for name in tensors} - {"curve"} == set(metadata["selected"])
 
 
 def test_published_mixture_has_a_single_mode(files: dict[str, Path], tmp_path: Path) -> None:
@@ -324,7 +324,7 @@ def test_truth_is_the_mixture_of_a_frame_s_sources(
     assert _value(table, "truth", "nll") == pytest.approx(total / len(targets.y), rel=1e-9)
 
 
-def test_volumes_by_chance_tend_to_the_exact_ones(
+def test_monte_carlo_volumes_tend_to_the_exact_ones(
     predictions: dict[str, Path], files: dict[str, Path]
 ) -> None:
     targets = _targets(files).some(20, generator(1, "some"))
@@ -342,27 +342,29 @@ def test_volumes_by_chance_tend_to_the_exact_ones(
     assert many[0.1, "monte_carlo_empty"] == 0
 
 
-def test_spread_of_a_narrow_law_is_its_deviation() -> None:
+def test_dispersion_of_a_narrow_law_is_its_deviation() -> None:
     kind = torch.arange(11)
     level = torch.tensor([0.6, 0.8, 0.0], dtype=torch.float64).expand(11, 3)
-    found = spread.spreads(NOISE.mean(level, kind), kind)
+    found = dispersion.dispersions(NOISE.mean(level, kind), kind)
     assert {name: value for name, (value, _) in found.items()} == pytest.approx(DEGREES)
     still = Hypotheses(level[:, None], torch.zeros(11, 1, dtype=torch.float64))
-    means = spread.mean_vectors(still, kind)
-    assert all(value < 1e-5 for value, _ in spread.spreads(means, kind).values())
+    means = dispersion.mean_vectors(still, kind)
+    assert all(value < 1e-5 for value, _ in dispersion.dispersions(means, kind).values())
     doubled = {name: (2 * value, frames) for name, (value, frames) in found.items()}
-    assert spread.correlation_row(doubled, found)["value"] == pytest.approx(1)
+    assert dispersion.correlation_row(doubled, found)["value"] == pytest.approx(1)
     turned = {name: (-value, frames) for name, (value, frames) in found.items()}
-    assert spread.correlation_row(turned, found)["value"] == pytest.approx(-1)
-    assert math.isnan(spread.correlation_row(dict(list(found.items())[:2]), found)["value"])
+    assert dispersion.correlation_row(turned, found)["value"] == pytest.approx(-1)
+    assert math.isnan(dispersion.correlation_row(dict(list(found.items())[:2]), found)["value"])
 
 
-def test_spread_is_over_frames_with_one_source(table: pd.DataFrame, files: dict[str, Path]) -> None:
+def test_dispersion_is_over_frames_with_one_source(
+    table: pd.DataFrame, files: dict[str, Path]
+) -> None:
     fold = read_fold([files["train"]])
     single = fold.kind.ge(0).sum(-1) == 1
     for name in CLASSES:
         frames = int((fold.kind[single] == CLASSES.index(name)).sum())
-        rows = table[(table["method"] == "wta") & (table["metric"] == f"spread_{name}")]
+        rows = table[(table["method"] == "wta") & (table["metric"] == f"dispersion_{name}")]
         assert rows["n"].tolist() == ([frames] if frames else [])
 
 

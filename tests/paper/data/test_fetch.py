@@ -301,7 +301,7 @@ def test_wrong_content_never_reaches_the_cache(
     with pytest.raises(Unavailable) as error:
         fetch(file_of(wrong, missing), tmp_path, policy=policy)
     text = str(error.value)
-    assert text.startswith("uci/file.data cannot be had. Tried:\n")
+    assert text.startswith("uci/file.data could not be downloaded. Tried:\n")
     assert f"{wrong}: its content is another: {sha256(CONTENT)} is expected, " in text
     assert f"{sha256(OTHER)} was found" in text
     assert f"{missing}: status 404 Not Found" in text
@@ -452,7 +452,7 @@ def test_offline(tmp_path: Path, policy: Policy, waits: list) -> None:
     with pytest.raises(Unavailable) as error:
         fetch(file_of(url), tmp_path, tmp_path / "mirror", policy)
     tried, first, second, remedy = str(error.value).splitlines()
-    assert tried == "uci/file.data cannot be had. Tried:"
+    assert tried == "uci/file.data could not be downloaded. Tried:"
     assert first == f"  {tmp_path}/mirror/uci/file.data (mirror): No such file or directory"
     assert second == f"  {url}: Connection refused"
     assert remedy.startswith("Remedy: check the network")

@@ -106,7 +106,8 @@ def test_record_that_cannot_be_had(website: Any, tmp_path: Path, policy: Policy)
     with pytest.raises(Unavailable) as error:
         lock(website, tmp_path, policy)
     first, second = str(error.value).splitlines()
-    assert first == f"The list of files {website.address}{API} cannot be had: status 404 Not Found"
+    place = f"The list of files {website.address}{API}"
+    assert first == f"{place} could not be downloaded: status 404 Not Found"
     assert "FOLDER/audio/ansyn.lock.json" in second
     assert not (tmp_path / LOCK).exists()
 

@@ -92,14 +92,14 @@ def write(table: pd.DataFrame, folder: Path) -> list[Path]:
     return [folder / name for name in parts]
 
 
-def draw(table: pd.DataFrame, folder: Path, spread: str = "range", **changes: Any) -> None:
+def draw(table: pd.DataFrame, folder: Path, band: str = "range", **changes: Any) -> None:
     settings = {
         "protocol": "paper",
         "otherwise": "paper",
         "models": NETWORK,
         "h": H,
         "K": K,
-        "spread": spread,
+        "band": band,
     }
     quantitative(write(table, folder), [], **settings | changes)
 
@@ -177,13 +177,13 @@ def test_panels_show_means_and_ranges(
     for row, column in PANELS:
         axis = panels[row, column]
         wanted = expected(table, list(ROWS)[row], list(H)[column])
-        shown, spread = curves(axis), bands(axis)
+        shown, areas = curves(axis), bands(axis)
         assert shown.keys() == wanted.keys()
         for label, values in wanted.items():
             assert shown[label][:, 0].tolist() == sorted(K)
             assert np.allclose(shown[label][:, 1], values.mean(1), atol=0)
-            assert np.allclose(spread[label][:, 0], values.min(1), atol=0)
-            assert np.allclose(spread[label][:, 1], values.max(1), atol=0)
+            assert np.allclose(areas[label][:, 0], values.min(1), atol=0)
+            assert np.allclose(areas[label][:, 1], values.max(1), atol=0)
 
 
 def test_bars_show_standard_deviations(

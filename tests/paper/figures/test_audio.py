@@ -30,7 +30,7 @@ SWEPT = {  # NLL at these bandwidths, made up
 }
 FLAT = {"unif_v_wta": 1.5625, "unif_hist": 1.8125, "m_vmf": 1.125}
 TUNED = {"v_wta": (0.4, 1.2), "k_wta": (0.25, 1.3), "tk_hist": (2.0, 1.7)}
-SPREADS = {"truth": (5.0, 10.0, 40.0), "wta": (7.0, 11.0, 30.0), "hist": (31.0, 30.0, 45.0)}
+DISPERSIONS = {"truth": (5.0, 10.0, 40.0), "wta": (7.0, 11.0, 30.0), "hist": (31.0, 30.0, 45.0)}
 
 
 def row(method: str, value: float, K: int | None, metric: str = "nll", **more: Any) -> Any:
@@ -56,11 +56,11 @@ def errors(K: int) -> list[Any]:
     return [*rows, row("v_wta", 5, K, empty, n=1000), row("tk_hist", 0, K, empty, n=1000)]
 
 
-def spreads(K: int | None, methods: tuple[str, ...]) -> list[Any]:
+def dispersions(K: int | None, methods: tuple[str, ...]) -> list[Any]:
     return [
-        row(method, value, K, f"spread_{kind}")
+        row(method, value, K, f"dispersion_{kind}")
         for method in methods
-        for kind, value in zip(CLASSES[:3], SPREADS[method], strict=True)
+        for kind, value in zip(CLASSES[:3], DISPERSIONS[method], strict=True)
     ]
 
 
@@ -171,35 +171,37 @@ def test_errors_of_volumes_are_drawn_against_h(tmp_path: Path, drawn: list[Figur
     assert high > 0.006
 
 
-def test_predicted_spreads_stand_over_the_true_ones(tmp_path: Path, drawn: list[Figure]) -> None:
-    rows = spreads(None, ("truth",))
+def test_predicted_dispersions_stand_over_the_true_ones(
+    tmp_path: Path, drawn: list[Figure]
+) -> None:
+    rows = dispersions(None, ("truth",))
     for K, rho in ((9, 0.5), (16, 1.0)):
-        rows += spreads(K, ("wta", "hist"))
-        rows += [row("wta", rho, K, "spread_correlation")]
-        rows += [row("hist", -0.5, K, "spread_correlation")]
-    draw("spread", tmp_path, rows)
+        rows += dispersions(K, ("wta", "hist"))
+        rows += [row("wta", rho, K, "dispersion_correlation")]
+        rows += [row("hist", -0.5, K, "dispersion_correlation")]
+    draw("dispersion", tmp_path, rows)
     first, second = drawn[0].axes
     assert first.get_title() == "$K = 9$, $\\rho$ = 0.50\n(Hist -0.50)"
     assert second.get_title() == "$K = 16$, $\\rho$ = 1.00\n(Hist -0.50)"
     for axis in (first, second):
         lines = by_label(axis)
         for method in ("wta", "hist"):
-            pairs = set(zip(SPREADS["truth"], SPREADS[method], strict=True))
+            pairs = set(zip(DISPERSIONS["truth"], DISPERSIONS[method], strict=True))
             assert set(data(lines[METHODS[method].label])) == pairs
         diagonal = data(lines["equal"])
         assert all(x == y for x, y in diagonal)
         assert lines["Hist"].get_alpha() < lines["WTA"].get_alpha()
         places = {text.get_text(): text.get_position()[0] for text in axis.texts}
-        assert places == dict(zip(CLASSES[:3], SPREADS["truth"], strict=True))
+        assert places == dict(zip(CLASSES[:3], DISPERSIONS["truth"], strict=True))
     assert legend(drawn[0]) == ["equal", "WTA", "Hist"]
 
 
 def test_names_of_classes_do_not_overlap(tmp_path: Path, drawn: list[Figure]) -> None:
     rows = []
-    for number, kind in enumerate(CLASSES):  # true spreads next to each other
-        rows.append(row("truth", 20 + number / 10, None, f"spread_{kind}"))
-        rows += [row("wta", 30.0, K, f"spread_{kind}") for K in (9, 16, 20, 25)]
-    draw("spread", tmp_path, rows)
+    for number, kind in enumerate(CLASSES):  # true dispersions next to each other
+        rows.append(row("truth", 20 + number / 10, None, f"dispersion_{kind}"))
+        rows += [row("wta", 30.0, K, f"dispersion_{kind}") for K in (9, 16, 20, 25)]
+    draw("dispersion", tmp_path, rows)
     for axis in drawn[0].axes:
         boxes = sorted((text.get_window_extent() for text in axis.texts), key=lambda box: box.x0)
         assert len(boxes) == len(CLASSES)
@@ -209,20 +211,20 @@ def test_names_of_classes_do_not_overlap(tmp_path: Path, drawn: list[Figure]) ->
         assert order == list(CLASSES)
 
 
-def test_classes_without_a_spread_are_left_out(tmp_path: Path, drawn: list[Figure]) -> None:
-    rows = [*spreads(None, ("truth",)), *spreads(9, ("wta",))]
+def test_classes_without_a_dispersion_are_left_out(tmp_path: Path, drawn: list[Figure]) -> None:
+    rows = [*dispersions(None, ("truth",)), *dispersions(9, ("wta",))]
     for one in rows:
-        if one["metric"] == f"spread_{CLASSES[1]}":
+        if one["metric"] == f"dispersion_{CLASSES[1]}":
             one["value"] = math.nan
-    draw("spread", tmp_path, rows)
+    draw("dispersion", tmp_path, rows)
     (axis,) = drawn[0].axes
     assert {text.get_text() for text in axis.texts} == {CLASSES[0], CLASSES[2]}
     assert set(data(by_label(axis)["WTA"])) == {(5.0, 7.0), (40.0, 30.0)}
 
 
 def test_a_correlation_without_a_value_is_told(tmp_path: Path, drawn: list[Figure]) -> None:
-    rows = [*spreads(None, ("truth",)), *spreads(9, ("wta",))]
-    draw("spread", tmp_path, [*rows, row("wta", math.nan, 9, "spread_correlation")])
+    rows = [*dispersions(None, ("truth",)), *dispersions(9, ("wta",))]
+    draw("dispersion", tmp_path, [*rows, row("wta", math.nan, 9, "dispersion_correlation")])
     assert drawn[0].axes[0].get_title() == "$K = 9$, $\\rho$ = undefined"
 
 
@@ -236,7 +238,11 @@ def test_labels_move_no_more_than_they_must() -> None:
 
 @pytest.mark.parametrize(
     ("name", "metric"),
-    [("nll_against_h", "nll"), ("monte_carlo", "monte_carlo_bias"), ("spread", "spread_speech")],
+    [
+        ("nll_against_h", "nll"),
+        ("monte_carlo", "monte_carlo_bias"),
+        ("dispersion", "dispersion_speech"),
+    ],
 )
 def test_missing_rows_are_named(tmp_path: Path, name: str, metric: str) -> None:
     other = row("wta", 0.1, 9, "risk")
@@ -247,9 +253,9 @@ def test_missing_rows_are_named(tmp_path: Path, name: str, metric: str) -> None:
         draw(name, tmp_path, likelihoods(9), protocol="released")
 
 
-def test_spreads_without_the_true_ones_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no spread of the true law of paper on ansyn"):
-        draw("spread", tmp_path, spreads(9, ("wta",)))
+def test_dispersions_without_the_true_ones_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no dispersion of the true law of paper on ansyn"):
+        draw("dispersion", tmp_path, dispersions(9, ("wta",)))
 
 
 def test_training_has_rows_for_each_model_and_a_column_for_each_K(
@@ -263,10 +269,10 @@ def test_training_has_rows_for_each_model_and_a_column_for_each_K(
         for model in ("wta", "m_vmf")
         for K in (9, 16)
     ]
-    table = pd.concat(parts).assign(kept_by_loss=lambda rows: rows["epoch"] == 3)
+    table = pd.concat(parts).assign(selected_by_loss=lambda rows: rows["epoch"] == 3)
     table["distance"] = (table["K"] / table["epoch"]).where(table["model"] == "wta")
     last = (table["epoch"] == 4).astype(object)
-    table["kept_by_distance"] = last.where(table["model"] == "wta", None)
+    table["selected_by_distance"] = last.where(table["model"] == "wta", None)
     write_table(tmp_path / "curves", table, {})
     place = (tmp_path / "curves", [], "paper", "ansyn", ["wta", "m_vmf"])
     training_curves_by_K(*place, [9, 16])
@@ -274,22 +280,22 @@ def test_training_has_rows_for_each_model_and_a_column_for_each_K(
     assert [axis.get_title() for axis in axes[:2]] == ["$K = 9$", "$K = 16$"]
     assert [axis.get_ylabel() for axis in axes[::2]] == ["WTA loss", "WTA distance", "M-vMF loss"]
     for axis, K in zip(axes[2:4], (9, 16), strict=True):
-        validation, kept = axis.lines
+        validation, selected = axis.lines
         assert data(validation) == [(epoch, K / epoch) for epoch in epochs]
-        assert data(kept) == [(4, K / 4)]
+        assert data(selected) == [(4, K / 4)]
     for axis, K in zip([*axes[:2], *axes[4:]], (9, 16, 9, 16), strict=True):
-        _, validation, kept = axis.lines
+        _, validation, selected = axis.lines
         assert data(validation) == [(1, K), (2, K - 1), (3, K - 2), (4, K - 1)]
-        assert data(kept) == [(3, K - 2)]
+        assert data(selected) == [(3, K - 2)]
     with pytest.raises(ValueError, match="no curve of paper, wta on ansyn at K=25"):
         training_curves_by_K(*place, [9, 25])
 
 
-def test_weights_kept_early_are_in_the_panel(tmp_path: Path, drawn: list[Figure]) -> None:
+def test_weights_selected_early_are_in_the_panel(tmp_path: Path, drawn: list[Figure]) -> None:
     epochs = range(1, 21)
     rows = pd.DataFrame({"epoch": epochs, "training": 5.0, "loss": [9.0, 1.0, *[5.0, 6.0] * 9]})
     rows = rows.assign(protocol="paper", dataset="ansyn", model="mdn", K=9, seed=1)
-    write_table(tmp_path / "curves", rows.assign(kept_by_loss=rows["epoch"] == 2), {})
+    write_table(tmp_path / "curves", rows.assign(selected_by_loss=rows["epoch"] == 2), {})
     training_curves_by_K(tmp_path / "curves", [], "paper", "ansyn", ["mdn"], [9])
     low, high = drawn[0].axes[0].get_ylim()
     assert low < 1.0

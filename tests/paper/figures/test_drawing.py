@@ -121,7 +121,7 @@ def test_missing_panels_are_named(tmp_path: Path) -> None:
     rows = [{"metric": "nll", "n": 1, "h": h, "value": h} for h in (0.1, 0.2)]
     write_table(tmp_path / "metrics", tidy(rows, **facts), {})
     curve = {**facts, "model": "wta", "epoch": [1], "training": 0.5, "loss": 0.5}
-    write_table(tmp_path / "curves", pd.DataFrame({**curve, "kept_by_loss": True}), {})
+    write_table(tmp_path / "curves", pd.DataFrame({**curve, "selected_by_loss": True}), {})
     both = ["single_gaussian", "rotating_moons"]
     with pytest.raises(ValueError, match="no NLL of paper on rotating_moons at K=9"):
         nll_against_h(tmp_path / "metrics", [], "paper", "paper", both, 9)

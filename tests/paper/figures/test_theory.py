@@ -98,8 +98,8 @@ def test_exponents_have_the_last_panel(table: Path, drawn: list[Figure]) -> None
 
 
 def test_missing_protocol_is_named(table: Path) -> None:
-    with pytest.raises(ValueError, match="no properties of spread"):
-        properties.cells(table, [], ["paper", "spread"], ["single_gaussian"])
+    with pytest.raises(ValueError, match="no properties of k_means_plus_plus"):
+        properties.cells(table, [], ["paper", "k_means_plus_plus"], ["single_gaussian"])
 
 
 def test_every_problem_has_a_colour() -> None:

@@ -40,5 +40,5 @@ def test_dots_are_means_over_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="no risk of spread at K=49"):
-        draw(tmp_path, monkeypatch, ["improved", "spread"])
+    with pytest.raises(ValueError, match="no risk of k_means_plus_plus at K=49"):
+        draw(tmp_path, monkeypatch, ["improved", "k_means_plus_plus"])

@@ -91,7 +91,7 @@ def test_page_shows_everything(page: Reader, contents: Contents) -> None:
     assert "snakemake --force -- results/full/figures/uci_nll_paper.png" in page.text
     assert "1 of 2 numbers that can be compared" in page.text
     assert "1 of 2 claims that could be judged hold" in page.text
-    assert "kept weights" in page.text
+    assert "selected weights" in page.text
     assert "aaaaaaaaaa" in page.text  # the revision of the figure's input
     assert "There are no exported predictions here" in page.text
 
@@ -147,8 +147,8 @@ def test_tables_beside_printed_numbers_have_verdicts(contents: Contents) -> None
 def test_outdated_figures_say_so(contents: Contents) -> None:
     (picture,) = contents.pictures
     old = dataclasses.replace(contents, pictures=[dataclasses.replace(picture, outdated=True)])
-    assert "Newer numbers" in render(old)
-    assert "Newer numbers" not in render(contents)
+    assert "older than its numbers" in render(old)
+    assert "older than its numbers" not in render(contents)
 
 
 def test_sheets_are_read(tmp_path: Path, contents: Contents) -> None:
@@ -164,7 +164,7 @@ def test_sheets_are_read(tmp_path: Path, contents: Contents) -> None:
 
 
 def test_names() -> None:
-    assert study_of("audio_spread.png") == "audio"
+    assert study_of("audio_dispersion.png") == "audio"
     assert study_of("nll_against_h_paper_K9.png") == "synthetic"
     assert short("0123456789abcdef-dirty") == "0123456789-dirty"
 

@@ -29,7 +29,7 @@ SETTINGS = Settings(
     tuning={"methods": ["v_wta", "k_wta", "tk_hist"], "low": 0.01, "high": 2.0, "tolerance": 0.01},
     low=BINS["low"],
     high=BINS["high"],
-    kept_by="loss",
+    selected_by="loss",
 )
 DOMAIN = Box(SETTINGS.low, SETTINGS.high)
 METHODS = {
@@ -192,12 +192,12 @@ def test_curves_are_gathered(networks: dict[str, Path], tmp_path: Path) -> None:
     assert len(table) == 2 * len(networks)
     assert set(table["model"]) == set(networks)
     assert set(table["protocol"]) == {"paper"}
-    assert (table.groupby("model")["kept_by_loss"].sum() == 1).all()
+    assert (table.groupby("model")["selected_by_loss"].sum() == 1).all()
     tensors, metadata = read_tensors(networks["mdn"])
     mine = table[table["model"] == "mdn"]
     assert mine["epoch"].tolist() == [1, 2]
     assert mine["loss"].tolist() == tensors["curve"][:, 1].tolist()
-    assert mine.loc[mine["kept_by_loss"], "epoch"].item() == metadata["kept"]["loss"] + 1
+    assert mine.loc[mine["selected_by_loss"], "epoch"].item() == metadata["selected"]["loss"] + 1
     assert table["distance"].notna().sum() == (table["model"] == "wta").sum() == 2
     assert read_metadata(path)["parts"].keys() == {str(file) for file in networks.values()}
 

@@ -25,8 +25,10 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder, paths = tmp_path_factory.mktemp("networks"), {}
     for kind, shape in KINDS.items():
         settings = {"kind": kind, "inputs": 1, "widths": [8], **shape}
-        states = {kept: build(**settings).state_dict() for kept in ("loss", "distance")}
-        tensors = {f"{kept}.{k}": v for kept, state in states.items() for k, v in state.items()}
+        states = {selected: build(**settings).state_dict() for selected in ("loss", "distance")}
+        tensors = {
+            f"{selected}.{k}": v for selected, state in states.items() for k, v in state.items()
+        }
         training = {"dataset": "single_gaussian", "model": kind, "K": 6, "revision": "abc"}
         paths[kind] = folder / f"{kind}.safetensors"
         write_tensors(paths[kind], tensors, {"network": settings, "provenance": training})
@@ -55,10 +57,10 @@ def test_atoms_are_those_of_the_networks(exported: Path, networks: dict[str, Pat
     assert tensors["x"].tolist() == [0, 0.25, 0.5, 0.75, 1]
     assert tensors["single_gaussian/targets"].shape == (5, 30, 2)
     x = tensors["x"].double()[:, None]
-    for protocol, kept, kinds in (("paper", "loss", KINDS), ("improved", "distance", ["wta"])):
+    for protocol, selected, kinds in (("paper", "loss", KINDS), ("improved", "distance", ["wta"])):
         for kind in kinds:
             with torch.no_grad():
-                atoms = load_network(networks[kind], kept)[0](x)
+                atoms = load_network(networks[kind], selected)[0](x)
             name = f"{protocol}/single_gaussian/{kind}/K6"
             assert torch.equal(tensors[f"{name}/masses"], atoms.masses.float())
             points = tensors[f"{name}/points"].expand(5, 6, 2)

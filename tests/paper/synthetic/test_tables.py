@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from vwta.paper.metrics import tidy
-from vwta.paper.synthetic.tables import idle_atoms, protocols_side_by_side
+from vwta.paper.synthetic.tables import protocols_side_by_side, unused_hypotheses
 from vwta.paper.tables import write
 
 ROWS = [
@@ -56,7 +56,7 @@ def test_protocols_are_compared_by_the_seeds_they_share() -> None:
     assert found["released"].isna().all()
 
 
-def test_idle_atoms_are_means_over_seeds() -> None:
+def test_unused_hypotheses_are_means_over_seeds() -> None:
     rows = [
         {"protocol": name, "method": method, "metric": metric, "K": K, "seed": s, "value": v * s}
         for name in ("improved", "paper", "other")
@@ -67,7 +67,7 @@ def test_idle_atoms_are_means_over_seeds() -> None:
     ]
     optimum = {"protocol": "paper", "method": "lloyd", "metric": "dead", "K": 9, "value": 0.0}
     table = tidy([*rows, optimum], study="synthetic", dataset="moons", n=10)
-    found = idle_atoms(table, ["paper", "improved"])
+    found = unused_hypotheses(table, ["paper", "improved"])
     assert found.columns.tolist() == ["protocol", "dataset", "model", "count", "K = 9", "K = 16"]
     assert found["protocol"].tolist() == ["paper"] * 4 + ["improved"] * 4
     assert found["model"].tolist() == ["mdn", "mdn", "wta", "wta"] * 2

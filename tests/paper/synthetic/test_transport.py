@@ -36,7 +36,7 @@ SETTINGS = Settings(
     h=[0.1, 0.3],
     low=[-1.0] * 2,
     high=[1.0] * 2,
-    kept_by="loss",
+    selected_by="loss",
     sampler="exact",
     unif_emd="cells",
 )

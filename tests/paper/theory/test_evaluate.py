@@ -21,7 +21,7 @@ from vwta.paper.networks import NETWORKS, build
 from vwta.paper.synthetic.trained import load_network
 from vwta.paper.theory.evaluate import Settings, evaluate_properties
 from vwta.paper.theory.identities import direction_rows, identity_rows
-from vwta.paper.theory.zador import spread, zador_risk
+from vwta.paper.theory.zador import effective_area, zador_risk
 from vwta.seeds import generator
 
 SQUARE = Box([-1.0, -1.0], [1.0, 1.0])
@@ -39,7 +39,7 @@ SETTINGS = Settings(
     h=[0.1, 0.5],
     low=[-1.0, -1.0],
     high=[1.0, 1.0],
-    kept_by="distance",
+    selected_by="distance",
 )
 BOX = {"low": [-1.0, -1.0], "high": [1.0, 1.0]}
 KINDS: dict[str, dict[str, Any]] = {
@@ -256,7 +256,7 @@ def test_kernels_on_the_quadrant_by_erf(files: dict[str, Path], table: pd.DataFr
 
 
 def test_ratios_go_together(table: pd.DataFrame) -> None:
-    risk = number(table, "wta", "zador_ratio") * zador_risk(spread(SingleGaussian()), 6)
+    risk = number(table, "wta", "zador_ratio") * zador_risk(effective_area(SingleGaussian()), 6)
     assert number(table, "wta", "lloyd_ratio") == pytest.approx(risk / 0.1)
     assert number(table, "lloyd", "zador_ratio") < number(table, "wta", "zador_ratio")
 

@@ -92,7 +92,7 @@ def test_bins_must_fit() -> None:
 
 @pytest.mark.parametrize("x", [0.0, 1.0])
 def test_where_the_law_has_no_density_atoms_still_have_an_exponent(x: float) -> None:
-    """Draws of the law itself have the exponent 1; evenly spread ones, on all of the domain, 0."""
+    """Draws of the law itself have the exponent 1; uniform ones, on all of the domain, 0."""
     source = torch.Generator().manual_seed(0)
     law, at = UniformToGaussians(), torch.full((20, 1), x, dtype=torch.float64)
     density = PointDensity(law, at, Box(-1.0, 1.0), 8)

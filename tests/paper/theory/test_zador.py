@@ -13,7 +13,14 @@ from vwta.geometry.lloyd import lloyd
 from vwta.paper.data.synthetic import PROBLEMS, Problem, UniformToGaussians, problem
 from vwta.paper.metrics import risk
 from vwta.paper.theory.references import lloyd_risk
-from vwta.paper.theory.zador import HEXAGON, entropy, grid_risk, root_integral, spread, zador_risk
+from vwta.paper.theory.zador import (
+    HEXAGON,
+    effective_area,
+    entropy,
+    grid_risk,
+    root_integral,
+    zador_risk,
+)
 from vwta.seeds import generator
 
 CONSTANTS = yaml.safe_load((ROOT / "config/config.yaml").read_text())["synthetic"]["constants"]
@@ -61,13 +68,13 @@ def test_root_integral_against_brute_force(name: str, x: float) -> None:
 
 def test_closed_forms_against_quadrature() -> None:
     assert root_integral(LAWS["single_gaussian"], 0.3) ** 2 == pytest.approx(
-        spread(LAWS["single_gaussian"]), rel=1e-10
+        effective_area(LAWS["single_gaussian"]), rel=1e-10
     )
     squares = ((x, root_integral(LAWS["changing_damier"], x) ** 2) for x in (0.0, 0.2, 0.9))
     for x, square in squares:
         assert square == pytest.approx(2 * (math.sqrt(x) + math.sqrt(1 - x)) ** 2, rel=1e-10)
     mean, _ = integrate.quad(lambda x: 2 * (math.sqrt(x) + math.sqrt(1 - x)) ** 2, 0, 1)
-    assert spread(LAWS["changing_damier"]) == pytest.approx(mean, rel=1e-8)
+    assert effective_area(LAWS["changing_damier"]) == pytest.approx(mean, rel=1e-8)
 
 
 def test_cut_gaussians_have_a_closed_form_too() -> None:
@@ -79,17 +86,17 @@ def test_cut_gaussians_have_a_closed_form_too() -> None:
 
     both = part(0.25) + part(0.05)
     expected = 1 + math.pi * both / 4 + both**2 / 4
-    assert spread(LAWS["uniform_to_gaussians"]) == pytest.approx(expected, rel=1e-8)
-    assert spread(UniformToGaussians(restricted=False)) > expected
+    assert effective_area(LAWS["uniform_to_gaussians"]) == pytest.approx(expected, rel=1e-8)
+    assert effective_area(UniformToGaussians(restricted=False)) > expected
 
 
-def test_turning_does_not_spread() -> None:
+def test_turning_keeps_the_effective_area() -> None:
     law = LAWS["rotating_moons"]
-    assert root_integral(law, 0.37) ** 2 == pytest.approx(spread(law), rel=1e-6)
+    assert root_integral(law, 0.37) ** 2 == pytest.approx(effective_area(law), rel=1e-6)
 
 
 def test_grids_never_win_for_large_K() -> None:
-    assert all(zador_risk(spread(law), 100) < grid_risk(4.0, 100) for law in LAWS.values())
+    assert all(zador_risk(effective_area(law), 100) < grid_risk(4.0, 100) for law in LAWS.values())
 
 
 def test_lloyd_approaches_zador() -> None:
@@ -97,7 +104,7 @@ def test_lloyd_approaches_zador() -> None:
     law, K = LAWS["single_gaussian"], [4, 16, 64]
     ratio = [
         lloyd_risk(law, k, inputs=1, rows=20_000, starts=2, steps=60, seed=0)
-        / zador_risk(spread(law), k)
+        / zador_risk(effective_area(law), k)
         for k in K
     ]
     assert ratio[0] < ratio[1] < ratio[2]

@@ -65,7 +65,7 @@ def summary(*parts: list[dict[str, Any]]) -> pd.Series:
     return found
 
 
-def test_mean_and_spread_are_over_splits() -> None:
+def test_mean_and_deviation_are_over_splits() -> None:
     found = summary(rows(1.0, 2.0, 6.0))
     assert found[["splits", "mean", "K"]].tolist() == [3, 3.0, 5]
     assert found["std"] == pytest.approx(math.sqrt(7))
@@ -77,7 +77,7 @@ def test_seeds_of_a_split_are_averaged_first() -> None:
     assert found[["splits", "mean"]].tolist() == [2, 3.5]
 
 
-def test_a_single_split_has_no_spread() -> None:
+def test_a_single_split_has_no_deviation() -> None:
     found = summary(rows(1.0))
     assert found["mean"] == 1.0
     assert math.isnan(found["std"])

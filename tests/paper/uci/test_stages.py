@@ -42,7 +42,7 @@ PAPER = Settings(
     betas=[1.0],
     score_reduction="sum",
     mixture_loss="exact",
-    kept=dict.fromkeys(("wta", "hist", "mdn"), "lowest loss"),
+    selected=dict.fromkeys(("wta", "hist", "mdn"), "lowest loss"),
     retrained=False,
     bins={"low": -1.0, "high": 1.0},
 )
@@ -170,7 +170,7 @@ def test_training_again_gives_the_same_bits(
 
 def test_networks_can_be_trained_anew_on_all_rows(data: Path, tmp_path: Path) -> None:
     """Their last weights are tested; the bandwidth is that of the validated ones."""
-    settings = replace(PAPER, score_reduction="softmax", kept={"wta": "last"}, retrained=True)
+    settings = replace(PAPER, score_reduction="softmax", selected={"wta": "last"}, retrained=True)
     files = {split: tmp_path / f"{split}.safetensors" for split in range(2)}
     train(Job("toy", "wta", 5, files, tmp_path / "unfinished", "cpu", "code"), data, settings)
     tensors, metadata = read_tensors(files[1])
@@ -216,7 +216,7 @@ def test_each_split_takes_the_weight_of_scores_that_suits_it(data: Path, tmp_pat
         assert all(torch.equal(tensors[name], alone[name]) for name in tensors)
 
 
-def test_networks_trained_anew_stop_where_the_kept_ones_did(data: Path, tmp_path: Path) -> None:
+def test_networks_trained_anew_stop_where_the_selected_ones_did(data: Path, tmp_path: Path) -> None:
     files = {split: tmp_path / f"{split}.safetensors" for split in range(COUNT)}
     fast = {**PAPER.plan, "learning_rate": 0.3}  # so that it overfits
     settings = replace(PAPER, plan=fast, retrained=True)
@@ -345,12 +345,12 @@ def test_metrics_are_in_the_targets_own_units(
     raw, _ = read_tensors(data)
     kept, left = splits(N, COUNT)[1]
     x, y = raw["inputs"].numpy(), raw["target"].numpy()
-    centre, spread = x[kept].mean(0), x[kept].std(0)
-    spread[1] = 1.0
+    centre, deviation = x[kept].mean(0), x[kept].std(0)
+    deviation[1] = 1.0
     network = build(**metadata["network"])
     network.load_state_dict(below("validated.0.", tensors))
     with torch.no_grad():
-        atoms = network.double()(torch.from_numpy((x[left] - centre) / spread))
+        atoms = network.double()(torch.from_numpy((x[left] - centre) / deviation))
     scale, mean = y[kept].std(), y[kept].mean()
     z, gamma = atoms.points[..., 0].numpy() * scale + mean, atoms.masses.numpy()
     own = measured[0].query("method == 'k_wta' and split == 1").set_index("metric")

@@ -30,7 +30,7 @@ def evidence(wta: dict[tuple[str, int], float], hist: float = 1.0) -> Evidence:
     ]
     common = {"study": "synthetic", "protocol": "paper", "metric": "risk", "n": 1}
     measured = tidy(rows, **common).assign(table="synthetic/evaluation")
-    return Evidence(measured, measured.iloc[:0].assign(spread=math.nan), {})
+    return Evidence(measured, measured.iloc[:0].assign(deviation=math.nan), {})
 
 
 def verdict(held: int, judged: int, quantifier: str = "all") -> str:
@@ -94,9 +94,9 @@ def test_other_sets_do_not_count() -> None:
 
 
 def test_a_rule_for_readers() -> None:
-    claim = Claim.of({**ENTRY, "within": {"absolute": 0.1, "spreads": 1.0}}, 0.8)
+    claim = Claim.of({**ENTRY, "within": {"absolute": 0.1, "deviations": 1.0}}, 0.8)
     assert claim.rule == (
-        "below: risk of wta; risk of hist; within 0.1 absolute + 1 spreads; in all cases"
+        "below: risk of wta; risk of hist; within 0.1 absolute + 1 deviations; in all cases"
     )
 
 

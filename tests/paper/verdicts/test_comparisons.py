@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vwta.paper.verdicts.comparisons import KINDS, compare, tell
+from vwta.paper.verdicts.comparisons import KINDS, compare, rounded
 
 H = [0.1, 0.5, 1.0]
 
 
 def frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """A selection; spreads are unknown and counts 1 unless given."""
-    return pd.DataFrame([{"spread": math.nan, "count": 1, **row} for row in rows])
+    """A selection; deviations are unknown and counts 1 unless given."""
+    return pd.DataFrame([{"deviation": math.nan, "count": 1, **row} for row in rows])
 
 
 def curve(values: list[float], along: str = "h", at: list[float] | None = None, **where: Any):
@@ -24,11 +24,11 @@ def curve(values: list[float], along: str = "h", at: list[float] | None = None, 
     return frame([{**where, along: x, "value": y} for x, y in zip(points, values, strict=True)])
 
 
-def single(*values: float, K: int = 9, spread: float = math.nan) -> pd.DataFrame:
+def single(*values: float, K: int = 9, deviation: float = math.nan) -> pd.DataFrame:
     """A selection of sets a, b, ... with one number each."""
     return frame(
         [
-            {"dataset": name, "K": K, "value": value, "spread": spread}
+            {"dataset": name, "K": K, "value": value, "deviation": deviation}
             for name, value in zip("abc", values, strict=False)
         ]
     )
@@ -71,12 +71,14 @@ def test_numbers(
     assert held(kind, *frames, **options) == wanted
 
 
-def test_spreads_of_both_are_allowed_for() -> None:
+def test_deviations_of_both_are_allowed_for() -> None:
     """Root of the sum of squares: 0.5 for 0.3 and 0.4."""
-    a, b = single(1.0, spread=0.3), single(1.49, spread=0.4)
-    assert held("coincide", a, b, within={"spreads": 1.0}) == [True]
-    assert held("coincide", a, single(1.51, spread=0.4), within={"spreads": 1.0}) == [False]
-    assert held("coincide", a, single(1.31), within={"spreads": 1.0}) == [False]  # one is unknown
+    a, b = single(1.0, deviation=0.3), single(1.49, deviation=0.4)
+    assert held("coincide", a, b, within={"deviations": 1.0}) == [True]
+    assert held("coincide", a, single(1.51, deviation=0.4), within={"deviations": 1.0}) == [False]
+    assert held("coincide", a, single(1.31), within={"deviations": 1.0}) == [
+        False
+    ]  # one is unknown
 
 
 TOP = {"along": "h", "towards": "largest"}
@@ -181,4 +183,4 @@ def test_a_point_is_no_curve(kind: str) -> None:
     ],
 )
 def test_numbers_for_readers(value: Any, text: str) -> None:
-    assert tell(value) == text
+    assert rounded(value) == text

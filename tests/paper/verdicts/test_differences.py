@@ -35,7 +35,7 @@ def evidence() -> Evidence:
     ]
     common = {"study": "uci", "method": "v_wta", "metric": "nll", "K": 5, "n": 1}
     measured = tidy(rows, **common).assign(table="uci/evaluation")
-    return Evidence(measured, measured.iloc[:0].assign(spread=math.nan), {})
+    return Evidence(measured, measured.iloc[:0].assign(deviation=math.nan), {})
 
 
 def effect(**changes: Any) -> Any:

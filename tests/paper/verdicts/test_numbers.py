@@ -12,7 +12,7 @@ from vwta.paper.verdicts.numbers import Rule
 from vwta.paper.verdicts.selection import Evidence
 
 RULE: dict[str, Any] = {
-    "spreads": 1.0,
+    "deviations": 1.0,
     "standard_errors": 2.0,
     "rounding": 0.005,
     "tolerance": {"nll": {"absolute": 0.05}, "risk": {"relative": 0.1}, "emd": {"absolute": 0.0}},
@@ -32,7 +32,7 @@ PRINTED: dict[str, Any] = {
     "h": math.nan,
     "source": "printed",
     "printed": 2.0,
-    "printed_spread": 0.3,
+    "printed_deviation": 0.3,
     "printed_runs": 4,
 }
 # Four splits with a mean of 0 and a standard deviation of .4.
@@ -44,7 +44,7 @@ def evidence(values: list[float], **columns: Any) -> Evidence:
     about |= {"metric": "nll", "n": 1, **columns}
     rows = [{**about, "split": split, "value": value} for split, value in enumerate(values)]
     measured = tidy(rows).assign(table="uci/evaluation")
-    return Evidence(measured, measured.iloc[:0].assign(spread=math.nan), {})
+    return Evidence(measured, measured.iloc[:0].assign(deviation=math.nan), {})
 
 
 def judge(
@@ -74,7 +74,7 @@ def around(mean: float) -> list[float]:
         (1.4949, "better"),
     ],
 )
-def test_the_border_is_both_spreads_and_the_rounding(mean: float, verdict: str) -> None:
+def test_the_border_is_both_deviations_and_the_rounding(mean: float, verdict: str) -> None:
     found = judge(around(mean))
     assert found["verdict"] == verdict
     assert found["margin"] == pytest.approx(0.505)
@@ -90,15 +90,15 @@ def test_strict_takes_standard_errors() -> None:
     assert judge(around(2.254), rule=rule)["strict"] == "reproduced"
     assert judge(around(2.256), rule=rule)["strict"] == "worse"
     assert judge(around(1.744), rule=rule)["strict"] == "better"
-    assert judge([2.0], {"printed_spread": math.nan})["strict"] == ""  # none is printed
+    assert judge([2.0], {"printed_deviation": math.nan})["strict"] == ""  # none is printed
     assert judge([2.0])["strict"] == ""  # a single run has no standard error
 
 
-def test_a_tolerance_stands_for_a_spread_that_is_not_printed() -> None:
-    printed = {"printed_spread": math.nan, "source": "read off"}
-    assert judge([2.05], printed)["verdict"] == "reproduced"  # no rounding, no spread of one run
+def test_a_tolerance_stands_for_a_deviation_that_is_not_printed() -> None:
+    printed = {"printed_deviation": math.nan, "source": "read off"}
+    assert judge([2.05], printed)["verdict"] == "reproduced"  # no rounding, no deviation of one run
     assert judge([2.0501], printed)["verdict"] == "worse"
-    assert judge([2.0549], {"printed_spread": math.nan})["verdict"] == "reproduced"  # rounded
+    assert judge([2.0549], {"printed_deviation": math.nan})["verdict"] == "reproduced"  # rounded
     found = judge([2.0], printed)
     assert "a tolerance of 0.05" in found["rule"]
     assert (found["printed_low"], found["printed_high"]) == (1.95, 2.05)
@@ -110,7 +110,7 @@ def test_a_tolerance_stands_for_a_spread_that_is_not_printed() -> None:
 
 def test_counts_must_be_equal() -> None:
     printed = {"metric": "inputs", "method": "data", "measured_as": "data", "K": math.nan}
-    printed |= {"printed": 14.0, "printed_spread": math.nan, "printed_runs": pd.NA}
+    printed |= {"printed": 14.0, "printed_deviation": math.nan, "printed_runs": pd.NA}
     columns = {"metric": "inputs", "method": "data", "K": None}
     assert judge([14.0], printed, **columns)["verdict"] == "reproduced"
     other = judge([8.0], printed, **columns)
@@ -121,7 +121,7 @@ def test_counts_must_be_equal() -> None:
 
 def test_our_number_is_brought_to_the_paper_s_scale_and_name() -> None:
     printed = {"study": "audio", "dataset": "ansyn", "metric": "risk", "printed": 0.42}
-    printed |= {"measured_as": "wta", "scale": 100 / 32, "printed_spread": math.nan, "K": 9}
+    printed |= {"measured_as": "wta", "scale": 100 / 32, "printed_deviation": math.nan, "K": 9}
     columns = {"study": "audio", "dataset": "ansyn", "metric": "risk", "method": "wta", "K": 9}
     found = judge([0.1344], printed, **columns)
     assert found["ours"] == pytest.approx(0.42)
@@ -132,7 +132,7 @@ def test_our_number_is_brought_to_the_paper_s_scale_and_name() -> None:
 
 
 def test_other_data_and_other_scales_are_not_comparable() -> None:
-    printed = {"study": "audio", "dataset": "ansyn", "K": 9, "printed_spread": math.nan}
+    printed = {"study": "audio", "dataset": "ansyn", "K": 9, "printed_deviation": math.nan}
     columns = {"study": "audio", "K": 9}
     found = judge([2.0], printed, dataset="resynthesis", **columns)
     assert found["verdict"] == "not comparable"
@@ -162,7 +162,7 @@ def test_what_is_missing() -> None:
     unknown = judge(around(2.0), protocol="improved")
     assert unknown["verdict"] == "not run"
     assert unknown["reason"] == "no numbers of the study under improved"
-    nothing = judge(around(2.0), {"printed": math.nan, "printed_spread": math.nan})
+    nothing = judge(around(2.0), {"printed": math.nan, "printed_deviation": math.nan})
     assert nothing["verdict"] == "not comparable"
     assert nothing["reason"] == "the paper prints no number"
     assert judge([math.nan, 1.0])["reason"] == "our number is not finite"

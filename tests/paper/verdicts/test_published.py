@@ -33,7 +33,7 @@ def read(name: str, study: str = "synthetic") -> pd.DataFrame:
 
 
 def test_no_nll_is_below_that_of_the_true_law() -> None:
-    """On the same points, up to chance: a method may fit 2,000 of them a little better."""
+    """On the same points, up to sampling noise: a method may fit 2,000 of them a little better."""
     table = read("evaluation")
     nll = table[table["metric"] == "nll"]
     truth = nll[nll["method"] == "truth"].set_index(KEYS)["value"]
@@ -52,7 +52,7 @@ def test_the_true_law_has_its_entropy() -> None:
 
 
 def test_no_risk_is_below_lloyd_s() -> None:
-    """Up to chance: the test points are 2,000."""
+    """Up to sampling noise: the test points are 2,000."""
     rows = read("evaluation").query("metric == 'risk'")
     lloyd = read("theory").query("method == 'lloyd'").set_index(["dataset", "K"])["value"]
     both = rows.join(lloyd.rename("value_lloyd"), on=["dataset", "K"])
@@ -87,7 +87,7 @@ def test_no_discretised_law_beats_its_step() -> None:
 
 
 def test_averaged_restarts_beat_what_is_printed() -> None:
-    """Under `improved`, on all sets that ran: Voronoi-WTA and Deep Ensembles."""
+    """Under `improved`, on all data sets that ran: Voronoi-WTA and Deep Ensembles."""
     rows = read("evaluation", "uci").query(
         "protocol == 'improved' and method == 'v_wta_ensemble' and metric == 'nll'"
     )

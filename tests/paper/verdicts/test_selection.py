@@ -1,4 +1,4 @@
-"""Queries: what they select from tidy rows, and how means and spreads come about."""
+"""Queries: what they select from tidy rows, and how means and standard deviations come about."""
 
 import math
 from typing import Any
@@ -15,14 +15,15 @@ def evidence(rows: list[dict[str, Any]], borrows: dict[str, Any] | None = None) 
     common = {"study": "synthetic", "protocol": "paper", "dataset": "moons", "n": 1}
     common |= {"metric": "nll", "method": "v_wta"}
     measured = tidy([{**common, **row} for row in rows]).assign(table="synthetic/evaluation")
-    printed = measured.iloc[:0].assign(spread=math.nan)
+    printed = measured.iloc[:0].assign(deviation=math.nan)
     return Evidence(measured, printed, borrows or {})
 
 
 def pick(source: Evidence, datasets: list[str] | None = None, **query: Any) -> list[tuple]:
     query = {"metric": "nll", "method": "v_wta", **query}
     found = select(source, "synthetic", "paper", query, datasets)
-    return [tuple(row) for row in found.drop(columns=["spread", "count"]).itertuples(index=False)]
+    rows = found.drop(columns=["deviation", "count"])
+    return [tuple(row) for row in rows.itertuples(index=False)]
 
 
 SEEDS = [{"K": 9, "h": h, "seed": seed, "value": h + seed} for h in (0.1, 1.0) for seed in (1, 2)]
@@ -31,19 +32,19 @@ SEEDS = [{"K": 9, "h": h, "seed": seed, "value": h + seed} for h in (0.1, 1.0) f
 def test_means_over_seeds() -> None:
     found = select(evidence(SEEDS), "synthetic", "paper", {"metric": "nll", "method": "v_wta"})
     assert found["value"].tolist() == pytest.approx([1.6, 2.5])
-    assert found["spread"].tolist() == pytest.approx([math.sqrt(0.5)] * 2)
+    assert found["deviation"].tolist() == pytest.approx([math.sqrt(0.5)] * 2)
     assert found["count"].tolist() == [2, 2]
     assert found.columns[:3].tolist() == ["dataset", "K", "h"]
 
 
-def test_one_seed_has_no_spread() -> None:
+def test_one_seed_has_no_deviation() -> None:
     (row,) = select(
         evidence([{"K": 9, "value": 1.0}]),
         "synthetic",
         "paper",
         {"metric": "nll", "method": "v_wta"},
     ).itertuples(index=False)
-    assert math.isnan(row.spread)
+    assert math.isnan(row.deviation)
     assert "h" not in row._fields
 
 
@@ -132,7 +133,9 @@ def test_splits_can_be_kept_apart() -> None:
 
 
 def test_selections_without_common_keys_are_crossed() -> None:
-    a = pd.DataFrame({"dataset": ["moons"], "K": [9], "value": [1.0], "spread": [0], "count": [1]})
+    a = pd.DataFrame(
+        {"dataset": ["moons"], "K": [9], "value": [1.0], "deviation": [0], "count": [1]}
+    )
     assert len(shared(a, pd.concat([a, a.assign(K=16)]), ignore=["dataset", "K"])) == 2
 
 

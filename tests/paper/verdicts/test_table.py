@@ -120,7 +120,13 @@ def test_every_claim_parses(settings: Settings) -> None:
 def test_every_metric_that_is_asked_for_exists(schema: dict[str, Any]) -> None:
     """In the published tables, or among those that no published study has yet."""
     measured = evidence.read(evidence.find(PUBLISHED))
-    later = {"emd", "monte_carlo_bias", "spread_correlation", "settled_distance", "settled_score"}
+    later = {
+        "emd",
+        "monte_carlo_bias",
+        "dispersion_correlation",
+        "settled_distance",
+        "settled_score",
+    }
     there = set(measured["metric"])
     asked = {query["metric"] for name in FILES[1:] for query in queries(read(name))}
     assert asked - there <= later
@@ -190,7 +196,7 @@ def test_numbers_as_evidence_are_in_our_units() -> None:
     assert wta["value"].tolist() == pytest.approx([0.1344])
     assert rows.duplicated(["study", "dataset", "metric", "method", "K", "h"]).sum() == 0
     boston = rows[(rows["dataset"] == "boston") & (rows["method"] == "v_wta")]
-    assert set(boston["spread"]) == {0.19, 1.16}
+    assert set(boston["deviation"]) == {0.19, 1.16}
 
 
 def test_numbers_without_a_file_or_with_a_strange_source(tmp_path: Path) -> None:
@@ -228,7 +234,7 @@ def test_evidence_has_all_tables(tmp_path: Path) -> None:
     sizes = {"dataset": ["boston"], "rows": [506], "inputs": [13], "splits": [20]}
     write_table(place / "sizes.parquet", pd.DataFrame({**sizes, "discrete": [False]}), {})
     curve = {"epoch": [1, 2, 3], "training": [9.0, 9.0, 9.0], "loss": [3.0, 2.2, 1.0]}
-    curve |= {"distance": [1.0, 0.2, 0.2], "kept_by_loss": False, "kept_by_distance": False}
+    curve |= {"distance": [1.0, 0.2, 0.2], "selected_by_loss": False, "selected_by_distance": False}
     about = {"protocol": "paper", "dataset": "moons", "model": "wta", "K": 9, "seed": 1}
     curves = pd.DataFrame({**curve, **about})
     curves = pd.concat([curves, curves.assign(model="mdn")])

@@ -1,13 +1,13 @@
-r"""How far a law on the sphere spreads, for each class of sound.
+r"""Dispersion of laws on the sphere, for each class of sound.
 
-With :math:`R = |E[u]|`, the length of the mean vector, the spread is :math:`\sqrt{-\log R}`. A
+With :math:`R = |E[u]|`, the length of the mean vector, the dispersion is :math:`\sqrt{-\log R}`. A
 narrow law with standard deviation :math:`\sigma` on both axes has :math:`R \approx e^{-\sigma^2}`,
 so that this is :math:`\sigma`.
 """
 
 from __future__ import annotations
 
-__all__ = ["correlation_row", "mean_vectors", "single_sources", "spread_rows", "spreads"]
+__all__ = ["correlation_row", "dispersion_rows", "dispersions", "mean_vectors", "single_sources"]
 
 import math
 from collections.abc import Iterator, Mapping
@@ -23,8 +23,8 @@ from vwta.nn.models import MixtureDensity, select
 from vwta.paper.audio.targets import Targets
 from vwta.paper.data.ansyn import CLASSES
 
-Spreads = Mapping[str, tuple[float, int]]
-"""Mean spread in degrees of each class, and the number of frames it is over."""
+Dispersions = Mapping[str, tuple[float, int]]
+"""Mean dispersion in degrees of each class, and the number of frames it is over."""
 
 
 def single_sources(targets: Targets) -> tuple[Tensor, Tensor, Tensor]:
@@ -44,8 +44,8 @@ def mean_vectors(atoms: Atoms, frames: Tensor) -> Tensor:
     return DiracMixture(chosen.points, chosen.masses).mean
 
 
-def spreads(means: Tensor, kind: Tensor) -> dict[str, tuple[float, int]]:
-    """Mean spread of laws with some mean vectors `(n, 3)`, by class `(n,)`; for those there are."""
+def dispersions(means: Tensor, kind: Tensor) -> dict[str, tuple[float, int]]:
+    """Mean dispersion of laws with mean vectors `(n, 3)`, for each class of `kind` `(n,)`."""
     length = means.norm(dim=-1).clamp(max=1)
     degrees = (-length.log()).sqrt().rad2deg()
     return {
@@ -55,15 +55,15 @@ def spreads(means: Tensor, kind: Tensor) -> dict[str, tuple[float, int]]:
     }
 
 
-def spread_rows(found: Spreads) -> Iterator[dict[str, Any]]:
+def dispersion_rows(found: Dispersions) -> Iterator[dict[str, Any]]:
     """A row for each class."""
     for name, (value, frames) in found.items():
-        yield {"metric": f"spread_{name}", "value": value, "n": frames}
+        yield {"metric": f"dispersion_{name}", "value": value, "n": frames}
 
 
-def correlation_row(found: Spreads, truth: Spreads) -> dict[str, Any]:
-    """Spearman's rank correlation with the true spreads, over classes; nan below three of them."""
+def correlation_row(found: Dispersions, truth: Dispersions) -> dict[str, Any]:
+    """Spearman's rank correlation with the true dispersions over classes; nan below three."""
     values = [value for value, _ in found.values()]
     true = [truth[name][0] for name in found]
     rank = float(spearmanr(values, true).statistic) if len(found) > 2 else math.nan
-    return {"metric": "spread_correlation", "value": rank, "n": len(found)}
+    return {"metric": "dispersion_correlation", "value": rank, "n": len(found)}

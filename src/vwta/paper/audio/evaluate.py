@@ -20,7 +20,7 @@ from vwta.io.storage import write_table
 from vwta.nn.heads import Atoms
 from vwta.nn.losses import angle
 from vwta.nn.models import select
-from vwta.paper.audio import dispersion as spread
+from vwta.paper.audio import dispersion
 from vwta.paper.audio.estimators import estimators
 from vwta.paper.audio.frames import read_fold
 from vwta.paper.audio.monte_carlo import volume_rows
@@ -82,11 +82,14 @@ def evaluate(
         name: Targets.of(read_fold(files), noise, generator(settings.seed, "noise", name))
         for name, files in folds.items()
     }
-    _, direction, kind = spread.single_sources(targets["test"])
-    truth = spread.spreads(noise.mean(direction, kind), kind)
+    _, direction, kind = dispersion.single_sources(targets["test"])
+    truth = dispersion.dispersions(noise.mean(direction, kind), kind)
     rows: list[Mapping[str, Any]] = [
         {"method": "truth", **row}
-        for row in (_likelihood(_true_log_prob(targets["test"], noise)), *spread.spread_rows(truth))
+        for row in (
+            _likelihood(_true_log_prob(targets["test"], noise)),
+            *dispersion.dispersion_rows(truth),
+        )
     ]
     trainings = []
     for index, file in enumerate(predictions, 1):
@@ -117,7 +120,7 @@ def _measure(
     found: Mapping[str, Predictions],
     targets: Mapping[str, Targets],
     settings: Settings,
-    truth: spread.Spreads,
+    truth: dispersion.Dispersions,
 ) -> Iterator[Mapping[str, Any]]:
     """Rows of metrics: one set for each method and bandwidth, then those of the atoms."""
     model, atoms, test = found["test"].model, found["test"].atoms, targets["test"]
@@ -135,12 +138,12 @@ def _measure(
             points = settings.monte_carlo["points"]
             for row in volume_rows(estimator, atoms, some, given, points, settings.seed):
                 yield {"method": method, **row}
-    frames, _, kind = spread.single_sources(test)
-    spreads = spread.spreads(spread.mean_vectors(atoms, frames), kind)
+    frames, _, kind = dispersion.single_sources(test)
+    dispersions = dispersion.dispersions(dispersion.mean_vectors(atoms, frames), kind)
     for row in (
         _risk(atoms, test),
-        *spread.spread_rows(spreads),
-        spread.correlation_row(spreads, truth),
+        *dispersion.dispersion_rows(dispersions),
+        dispersion.correlation_row(dispersions, truth),
     ):
         yield {"method": model, **row}
 

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Settings:
-    """What features depend on besides the scenes, see :func:`vwta.paper.data.spectrograms`.
+    """Parameters of features besides the scenes, see :func:`vwta.paper.data.spectrograms`.
 
     Attributes:
         seconds: duration to which scenes are padded or cropped.

@@ -1,6 +1,6 @@
-"""What is trained on directions of sound: class, loss and criteria of every network.
+"""Networks for directions of sound: class, loss and criteria of each.
 
-The same as :mod:`vwta.paper.networks` for points, and kept apart from it so that a change of one
+The same as :mod:`vwta.paper.networks` for points, and separate from it, so that a change of one
 trains nothing of the other.
 """
 

@@ -27,7 +27,7 @@ ATOMS: tuple[type[Atoms], ...] = (Hypotheses, Components)  # differ in their fie
 
 
 class Predictions(NamedTuple):
-    """What a network says of a fold.
+    """Predictions of a network for a fold.
 
     Attributes:
         model: kind of the network.
@@ -45,7 +45,7 @@ def predict(
     network: Path,
     folds: Mapping[str, Sequence[Path]],
     path: Path,
-    kept_by: str,
+    selected_by: str,
     batch_size: int,
     device: str,
     code: str,
@@ -56,8 +56,8 @@ def predict(
         network: file of trained weights.
         folds: files of features, by the name of the fold.
         path: file to write: for each fold the fields of its atoms, with shape `(n, K, *)`.
-        kept_by: criterion of early stopping, `loss` or `distance`; networks other than WTA have no
-            winner's distance, the loss selects theirs in any case.
+        selected_by: criterion of early stopping, `loss` or `distance`. Networks other than WTA have
+            no winner's distance: the loss selects theirs in any case.
         batch_size: chunks at once.
         device: `auto`, `cpu` or `cuda`.
         code: digest of the code.
@@ -66,7 +66,7 @@ def predict(
     with restored_from(network):
         specification = metadata["network"]
         model = build(**specification)
-        selected = named(specification["kind"], NETWORKS).criterion(kept_by)
+        selected = named(specification["kind"], NETWORKS).criterion(selected_by)
         model.load_state_dict(below(f"{selected}.", tensors))
     model = model.to(pick_device(device)).eval()
     found: dict[str, Tensor] = {}

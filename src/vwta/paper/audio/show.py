@@ -1,4 +1,4 @@
-"""What pictures show: the atoms of a network in some frames of some scenes."""
+"""Atoms of a network in some frames of some scenes, for pictures."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def show_scenes(
 def pick(fold: Fold, recordings: int, frames: int) -> tuple[Tensor, Tensor]:
     """Chunk and frame of what to show, both with shape `(R, F)`.
 
-    Scenes are spread over the fold. Of each, the chunk is shown in which most sources sound, in
-    frames that are spread over those in which anything does.
+    Scenes are evenly spaced in the fold. Of each, the chunk with the most sources is shown, in
+    frames that are evenly spaced among those with any source.
 
     Arguments:
         fold: the fold.

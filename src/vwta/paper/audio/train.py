@@ -24,7 +24,7 @@ from vwta.training.loop import Objective, Schedule
 
 @dataclass(frozen=True)
 class Settings:
-    """What a training depends on besides data, model, K and seed.
+    """Parameters of a training besides data, model, K and seed.
 
     Attributes:
         epochs: number of passes over the data.

@@ -1,4 +1,4 @@
-"""What a server says of a file in its headers; nothing in them is believed to be well formed."""
+"""Headers of a server's answer, none of which is trusted to be well formed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def is_continuation(headers: Headers, known: str | None, have: int) -> bool:
 
 
 def version(headers: Headers) -> dict[str, str]:
-    """What a server calls the version that it sends; a weak ETag promises no equal bytes.
+    """Names that a server gives the version it sends; a weak ETag promises no equal bytes.
 
     Example:
         >>> version({"ETag": 'W/"1"', "Last-Modified": "yesterday"})
@@ -62,7 +62,7 @@ def version(headers: Headers) -> dict[str, str]:
 
 
 def validator(known: object) -> str | None:
-    """What to ask a server for a version by: its ETag, else the time of its last change.
+    """Name to ask a server for a version by: its ETag, else the time of its last change.
 
     Arguments:
         known: what :func:`version` gave, or whatever a damaged file says instead.

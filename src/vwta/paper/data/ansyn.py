@@ -115,7 +115,7 @@ class Event(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """What sounds in each of T frames, in at most S places filled from the first on.
+    """Sources in each of T frames, in at most S places filled from the first on.
 
     Attributes:
         active: whether the place is taken, bool with shape `(T, S)`.

@@ -42,7 +42,7 @@ IMPOSSIBLE = {errno.EINVAL, errno.ENAMETOOLONG, errno.EILSEQ}  # places and name
 
 @dataclass(frozen=True)
 class Limits:
-    """What an archive may unpack to.
+    """Limits of an archive's content.
 
     Arguments:
         members: number of files and folders.
@@ -158,7 +158,7 @@ def _check(archive: Path, infos: list[zipfile.ZipInfo], limits: Limits) -> None:
 
 
 def _harm(info: zipfile.ZipInfo, limits: Limits) -> str | None:
-    """What is wrong with a member, None if nothing is."""
+    """The fault of a member, None if it has none."""
     name = info.orig_filename
     mode = info.external_attr >> 16
     if "\\" in name or "\0" in name:

@@ -123,7 +123,7 @@ class _Answer(HTTPResponse):
 
 
 class _Metered(io.RawIOBase):
-    """What comes from a socket, as long as a watch allows."""
+    """Bytes from a socket, as long as a watch allows."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket, watch: Watch) -> None:
         super().__init__()

@@ -103,7 +103,7 @@ def fetch(
 def fetch_all(
     files: Mapping[str, File], cache: Path, mirror: Path | None = None, at_once: int = 2
 ) -> dict[str, Path | DataError]:
-    """Fetches several files, some at once; one that cannot be had does not stop the others.
+    """Fetches several files, some at once; one that fails does not stop the others.
 
     Arguments:
         files: what to fetch, by name.
@@ -289,7 +289,7 @@ def _why(error: Exception) -> str:
 def _unavailable(file: File, tried: Iterable[str]) -> Unavailable:
     places = "".join(f"\n  {line}" for line in tried) or " nothing: no place is known"
     return Unavailable(
-        f"{file.path} cannot be had. Tried:{places}\n"
+        f"{file.path} could not be downloaded. Tried:{places}\n"
         f"Remedy: check the network and run again; or put the file into some folder as "
         f"FOLDER/{file.path} and set data.mirror in the configuration, or the environment variable "
         f"{MIRROR}, to FOLDER"

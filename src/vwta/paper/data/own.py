@@ -25,7 +25,7 @@ def read_csv(path: Path, target: str, delimiter: str = ",") -> Table:
     Arguments:
         path: the file. Its first line names the columns.
         target: name of the column to predict; all others are inputs.
-        delimiter: what stands between cells.
+        delimiter: separates cells.
     """
     cells = array("d")
     with closing(_lines(path)) as lines:  # the file with it, whatever is raised below
@@ -122,7 +122,7 @@ def _numbers(path: Path, names: list[str], row: list[str], line: int) -> list[fl
 
 
 def _number(cell: str) -> float:
-    """What a cell holds, nan if it is no number; Python's 1_000 is none."""
+    """Number in a cell, nan if there is none; Python's 1_000 is none."""
     try:
         return float(cell) if "_" not in cell else math.nan
     except ValueError:

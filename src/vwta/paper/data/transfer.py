@@ -80,7 +80,7 @@ class _State:
         return self.partial.stat().st_size if self.partial.exists() and self.validator() else 0
 
     def validator(self) -> str | None:
-        """What the server called the version: its ETag, else the time of its last change."""
+        """The server's name of the version: its ETag, else the time of its last change."""
         try:
             known = json.loads(self.record.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
@@ -216,7 +216,7 @@ def _check_room(task: _Task, done: int, total: int | None) -> None:
 
 
 def _wait(retry: Retry, failures: int, policy: Policy) -> float:
-    """Seconds before the next attempt: longer and longer, spread at random, never too early."""
+    """Seconds before the next attempt: longer and longer, with random jitter, never too early."""
     backoff = min(policy.first * 2.0 ** (failures - 1), policy.longest) * random.uniform(0.5, 1.0)
     if retry.after is None:
         return backoff

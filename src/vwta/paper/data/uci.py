@@ -1,4 +1,4 @@
-"""The ten UCI sets: from the official files to the benchmark's matrices, bit for bit."""
+"""The ten UCI data sets: from the official files to the benchmark's matrices, bit for bit."""
 
 from __future__ import annotations
 

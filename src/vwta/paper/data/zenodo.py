@@ -1,4 +1,4 @@
-"""Records of Zenodo: what files they have, asked once and kept in a lock file."""
+"""Records of Zenodo: their lists of files, downloaded once and stored in a lock file."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _ask(
             download(url, answer, replace(policy or Policy(), largest=RECORD))
         except Failed as error:
             raise Unavailable(
-                f"The list of files {url} cannot be had: {error}\n"
+                f"The list of files {url} could not be downloaded: {error}\n"
                 f"Remedy: check the network and run again; or {copied}"
             ) from error
         remedy = f"Remedy: open it in a browser and run again when it looks right; or {copied}"
@@ -125,7 +125,7 @@ def _ask(
 
 
 def _entry(url: str, name: str, file: Mapping[str, Any]) -> dict[str, Any]:
-    """What a lock says of a file of a record: the page's address comes before the record's own.
+    """Entry of a lock for a file of a record: the page's address precedes the record's own.
 
     The record's own address may be missing, or no address at all.
     """
@@ -155,7 +155,7 @@ def _checked(entries: Mapping[str, Any], place: str, remedy: str) -> dict[str, d
 
 
 def _faults(entry: Any) -> Iterator[str]:
-    """What is wrong with an entry."""
+    """Faults of an entry."""
     if not isinstance(entry, dict):
         yield "is missing"
         return

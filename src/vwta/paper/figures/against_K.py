@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ROWS", "SPREADS", "quantitative", "tuned"]
+__all__ = ["BANDS", "ROWS", "quantitative", "tuned"]
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -33,11 +33,11 @@ MARKERS = "osv^"  # of bandwidths, from the smallest on
 # Digits of the ticks of a logarithmic axis, from sparse to dense.
 DIGITS = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7))
 
-Spread = Callable[[pd.DataFrame], tuple[pd.Series, pd.Series]]
+Band = Callable[[pd.DataFrame], tuple[pd.Series, pd.Series]]
 
 
 class Curve(NamedTuple):
-    """What a line shows: a method, at a bandwidth if it has one."""
+    """The method of a line, and its bandwidth if it has one."""
 
     method: str
     h: float | None = None
@@ -57,8 +57,8 @@ def _deviation(values: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     return mean - deviation, mean + deviation
 
 
-# Bounds (K,) and (K,) that tell how far the seeds (K, S) spread.
-SPREADS: dict[str, Spread] = {"range": _range, "deviation": _deviation}
+# Lower and upper bounds (K,) of the band around the mean of the seeds (K, S).
+BANDS: dict[str, Band] = {"range": _range, "deviation": _deviation}
 
 
 def quantitative(
@@ -69,7 +69,7 @@ def quantitative(
     models: Sequence[str],
     h: Mapping[str, Sequence[float]],
     K: Sequence[int],
-    spread: str,
+    band: str,
 ) -> None:
     """Draws NLL, EMD and quantisation error against K: a row for each, a column for each problem.
 
@@ -85,7 +85,7 @@ def quantitative(
         models: networks of the study; what follows from others is left out.
         h: bandwidths of V-WTA for each problem; problems from left to right.
         K: numbers of hypotheses.
-        spread: `range` for a band from the lowest seed to the highest, `deviation` for bars of one
+        band: `range` for a band from the lowest seed to the highest, `deviation` for bars of one
             standard deviation.
     """
     table = of_protocol(pd.concat([read_table(path) for path in metrics]), protocol, otherwise)
@@ -100,7 +100,7 @@ def quantitative(
                 where = {"protocol": protocol, "metric": metric, "dataset": dataset, "tuned": False}
                 for curve in _curves(methods, models, None if of_atoms else bandwidths):
                     rows = _pick(table, where | curve._asdict())
-                    _draw(axis, _by_seed(rows, K), looks[curve], spread)
+                    _draw(axis, _by_seed(rows, K), looks[curve], band)
                 if metric in LOGARITHMIC:
                     _logarithmic(axis)
             line[0].set_ylabel(LABELS[metric])
@@ -246,22 +246,22 @@ def _line(look: Method) -> dict[str, Any]:
     return line if look.marker else {**line, "lw": THIN}
 
 
-def _draw(axis: Axes, values: pd.DataFrame, look: Mapping[str, Any], spread: str) -> None:
-    """Draws the mean over the seeds, and how far they spread if there are several.
+def _draw(axis: Axes, values: pd.DataFrame, look: Mapping[str, Any], band: str) -> None:
+    """Draws the mean over the seeds, and a band if there are several.
 
     Arguments:
         axis: where to draw.
         values: numbers `(K, S)` for each K and seed, or `(1, 1)` for a horizontal line.
         look: properties of the line.
-        spread: a key of :data:`SPREADS`; deviations are drawn as bars, ranges as bands.
+        band: a key of :data:`BANDS`; deviations are drawn as bars, ranges as bands.
     """
     order = 3 - 0.01 * len(axis.lines)  # the first is on top
     if values.index.name != "K":
         axis.axhline(values.to_numpy().item(), zorder=order, **look)
         return
     K, mean = values.index.to_numpy(float), values.mean(axis=1).to_numpy(float)
-    low, high = (bound.to_numpy(float) for bound in SPREADS[spread](values))
-    if spread == "deviation" and values.shape[1] > 1:
+    low, high = (bound.to_numpy(float) for bound in BANDS[band](values))
+    if band == "deviation" and values.shape[1] > 1:
         axis.errorbar(K, mean, [mean - low, high - mean], zorder=order, capsize=1.5, **look)
         return
     axis.plot(K, mean, zorder=order, **look)

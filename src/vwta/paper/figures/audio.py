@@ -1,8 +1,8 @@
-"""Figures of the audio study from metrics alone: NLL, error of volumes, spread of predictions."""
+"""Figures of the audio study from metrics alone: NLL, error of volumes, dispersion."""
 
 from __future__ import annotations
 
-__all__ = ["monte_carlo", "nll_against_h", "spread"]
+__all__ = ["dispersion", "monte_carlo", "nll_against_h"]
 
 import math
 from collections.abc import Iterable, Sequence
@@ -95,23 +95,23 @@ def monte_carlo(metrics: Path, paths: Sequence[Path], protocol: str, dataset: st
         save(figure, paths)
 
 
-def spread(metrics: Path, paths: Sequence[Path], protocol: str, dataset: str) -> None:
-    """Draws the predicted spread against the true one, class by class, one panel for each K.
+def dispersion(metrics: Path, paths: Sequence[Path], protocol: str, dataset: str) -> None:
+    """Draws the predicted dispersion against the true one, class by class, one panel for each K.
 
     Titles have Spearman's rank correlations. Numbers are means over the seeds.
 
     Arguments as of :func:`nll_against_h`.
     """
-    names = [f"spread_{kind}" for kind in (*CLASSES, "correlation")]
+    names = [f"dispersion_{kind}" for kind in (*CLASSES, "correlation")]
     rows = _rows(read_table(metrics), protocol, dataset, names)
     means = rows.groupby(["method", "K", "metric"], dropna=False)["value"].mean().reset_index()
     true = means[(means["method"] == "truth") & np.isfinite(means["value"])]
     true = true.set_index("metric")["value"]
     if true.empty:
-        raise ValueError(f"no spread of the true law of {protocol} on {dataset} in the metrics")
+        raise ValueError(f"no dispersion of the true law of {protocol} on {dataset} in the metrics")
     counts = _counts(means[means["method"].isin(in_panel(DISPERSION))])
     of_class = means["metric"] != names[-1]
-    room = 4 + 0.6 * SMALL * max(len(name) for name in true.index.str.removeprefix("spread_"))
+    room = 4 + 0.6 * SMALL * max(len(name) for name in true.index.str.removeprefix("dispersion_"))
     highest = 1.06 * float(means.loc[of_class & np.isfinite(means["value"]), "value"].max())
     with style():
         figure, axes = _panels(len(counts), 0.88 * COLUMN)
@@ -120,10 +120,12 @@ def spread(metrics: Path, paths: Sequence[Path], protocol: str, dataset: str) ->
             axis.set(xlim=(0, highest), ylim=(0, highest))
             axis.plot([0, highest], [0, highest], color="black", lw=0.8, ls=":", label="equal")
             _classes(axis, true)
-            _spreads(axis, mine[mine["metric"] != names[-1]], true)
+            _dispersions(axis, mine[mine["metric"] != names[-1]], true)
             title = _correlations(mine[mine["metric"] == names[-1]])
             axis.set_title(f"$K = {K}${title}", fontsize=7, pad=room)
-        label_panels(axes, SIDE_BY_SIDE, "true spread (degrees)", "predicted spread (degrees)")
+        label_panels(
+            axes, SIDE_BY_SIDE, "true dispersion (degrees)", "predicted dispersion (degrees)"
+        )
         figure.legend(handles=_entries(axes), loc="outside lower center", ncols=4)
         save(figure, paths)
 
@@ -216,10 +218,10 @@ def _empties(rows: pd.DataFrame) -> str:
 
 
 def _classes(axis: Axes, true: pd.Series) -> None:
-    """Names of classes above a panel, each with a line down to its true spread."""
+    """Names of classes above a panel, each with a line down to its true dispersion."""
     _, highest = axis.get_xlim()
     places = keep_apart(true.to_numpy(), GAP * highest, 0, highest)
-    names = [str(name).removeprefix("spread_") for name in true.index]
+    names = [str(name).removeprefix("dispersion_") for name in true.index]
     where: dict[str, Any] = {
         "transform": axis.get_xaxis_transform(),
         "rotation": 90,
@@ -233,8 +235,8 @@ def _classes(axis: Axes, true: pd.Series) -> None:
     axis.grid(visible=False)
 
 
-def _spreads(axis: Axes, rows: pd.DataFrame, true: pd.Series) -> None:
-    """Draws predicted spreads against true ones; all methods but the first are fainter."""
+def _dispersions(axis: Axes, rows: pd.DataFrame, true: pd.Series) -> None:
+    """Draws predicted dispersions against true ones; all methods but the first are fainter."""
     for order, method in enumerate(in_panel(DISPERSION)):
         mine = rows[rows["method"] == method].set_index("metric")["value"]
         both = mine.index.intersection(true.index)

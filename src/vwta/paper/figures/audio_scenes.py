@@ -1,4 +1,4 @@
-"""Pictures of predictions in scenes: directions of sounds, their true spread, and hypotheses."""
+"""Pictures of predictions in scenes: directions of sounds, their dispersion, and hypotheses."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 class Frame(NamedTuple):
-    """What is shown of one frame.
+    """The picture of one frame.
 
     Attributes:
         title: when it is.

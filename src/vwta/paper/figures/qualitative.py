@@ -37,7 +37,7 @@ from vwta.paper.methods import NETWORKS
 from vwta.paper.problems import title
 
 TARGET = "#009E73"
-SPREAD = "#D55E00"
+SCALE = "#D55E00"
 # Blues without their palest part, which would be lost on white.
 SCORES = LinearSegmentedColormap.from_list("scores", plt.get_cmap("Blues")(np.linspace(0.2, 1)))
 
@@ -73,7 +73,7 @@ def _circles(axis: Axes, prediction: Prediction, domain: Box, shade: Normalize) 
     for z, mass, scale in zip(prediction.points, prediction.masses, prediction.scales, strict=True):
         opacity = (mass / heaviest).item()
         axis.add_patch(
-            Circle(tuple(z.tolist()), scale.item(), fill=False, color=SPREAD, alpha=opacity, lw=0.8)
+            Circle(tuple(z.tolist()), scale.item(), fill=False, color=SCALE, alpha=opacity, lw=0.8)
         )
     _atoms(axis, prediction, SCORES, shade)
 

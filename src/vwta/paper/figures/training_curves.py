@@ -19,9 +19,9 @@ from vwta.paper.figures.style import COLUMN, save, style
 from vwta.paper.methods import METHODS
 from vwta.paper.problems import title
 
-# What panels show, by the criterion of their kept weights: columns, and how they are drawn.
+# Columns that a panel shows and their line styles, by the criterion that selects its weights.
 LINES = {"loss": {"training": "-", "loss": "--"}, "distance": {"distance": "--"}}
-KEPT: dict[str, Any] = {"marker": "D", "color": "black", "mfc": "white", "ms": 3.5}
+SELECTED: dict[str, Any] = {"marker": "D", "color": "black", "mfc": "white", "ms": 3.5}
 
 
 def training_curves(
@@ -35,8 +35,8 @@ def training_curves(
     """Draws losses against the epoch, one panel for each model and problem.
 
     WTA networks have a second row of panels: the distance to the winner, which is a part of their
-    loss and the other criterion of kept weights. Curves are means over the seeds, bands reach from
-    the lowest seed to the highest, and a diamond marks each epoch whose weights were kept.
+    loss and the other criterion of early stopping. Curves are means over the seeds, bands reach
+    from the lowest seed to the highest, and a diamond marks each epoch whose weights were selected.
 
     Arguments:
         curves: table of :func:`vwta.paper.collection.collect_curves`.
@@ -123,17 +123,17 @@ def _panel(axis: Axes, rows: pd.DataFrame, color: str, criterion: str) -> None:
         mean, low, high = (by_epoch[name].agg(how) for how in ("mean", "min", "max"))
         axis.plot(mean.index, mean, line, color=color if name == "training" else "black", lw=1)
         axis.fill_between(mean.index, low, high, color=color, alpha=0.2, lw=0)
-    kept = rows[rows[f"kept_by_{criterion}"].astype(bool)]
-    axis.plot(kept["epoch"], kept[criterion], ls="", **KEPT)
+    selected = rows[rows[f"selected_by_{criterion}"].astype(bool)]
+    axis.plot(selected["epoch"], selected[criterion], ls="", **SELECTED)
     axis.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-    _leave_out_the_start(axis, rows[["epoch", *LINES[criterion]]], kept[criterion])
+    _leave_out_the_start(axis, rows[["epoch", *LINES[criterion]]], selected[criterion])
 
 
-def _leave_out_the_start(axis: Axes, rows: pd.DataFrame, kept: pd.Series[float]) -> None:
-    """Scales the panel to `kept` and what follows the first tenth of the epochs, the steep part."""
+def _leave_out_the_start(axis: Axes, rows: pd.DataFrame, selected: pd.Series[float]) -> None:
+    """Scales the panel to `selected` and the epochs after the first tenth, which is steep."""
     last = rows["epoch"].max()
     later = rows.loc[rows["epoch"] > last // 10].drop(columns="epoch").stack()
-    shown = pd.concat([later, kept])
+    shown = pd.concat([later, selected])
     low, high = shown.min(), shown.max()
     margin = 0.08 * (high - low)
     if margin > 0:
@@ -145,4 +145,4 @@ def _legend() -> list[Line2D]:
         Line2D([], [], ls=LINES["loss"]["training"], color="0.5", label="training"),
         Line2D([], [], ls=LINES["loss"]["loss"], color="black", label="validation"),
     ]
-    return [*lines, Line2D([], [], ls="", label="kept weights", **KEPT)]
+    return [*lines, Line2D([], [], ls="", label="selected weights", **SELECTED)]

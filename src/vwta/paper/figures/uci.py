@@ -52,7 +52,7 @@ def comparison(
         reported: csv of the printed numbers.
         paths: files to write, in the format of their suffix.
         protocol: which protocol's rows to draw.
-        datasets: sets, row by row.
+        datasets: data sets, row by row.
         metric: the metric.
     """
     table = read_table(metrics)
@@ -87,7 +87,7 @@ def bandwidth_search(
         paths: files to write, in the format of their suffix.
         protocol: which protocol's searches to draw.
         method: likewise.
-        datasets: sets, row by row.
+        datasets: data sets, row by row.
     """
     table = read_table(search)
     table = table[(table["protocol"] == protocol) & (table["method"] == method)]

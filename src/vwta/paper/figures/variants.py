@@ -21,7 +21,7 @@ LABELS = {
     "relaxed": "relaxed",
     "top": "top n",
     "annealed": "annealed",
-    "spread": "spread start",
+    "k_means_plus_plus": "k-means++ start",
 }
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 

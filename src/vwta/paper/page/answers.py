@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 
 from vwta.paper.page.markup import Html, element, join, rich
-from vwta.paper.page.words import chip, label, number, study_name, with_spread
-from vwta.paper.verdicts.comparisons import tell
+from vwta.paper.page.words import chip, label, number, study_name, with_deviation
+from vwta.paper.verdicts.comparisons import rounded
 from vwta.paper.verdicts.table import CLAIM_WORDS, NUMBER_WORDS
 
 BESIDE = {
@@ -123,7 +123,7 @@ def _cases(cases: Sequence[Mapping[str, Any]]) -> Html:
 
 def _text(value: Any) -> str:
     if isinstance(value, float):
-        return tell(value) if math.isfinite(value) else str(value)
+        return rounded(value) if math.isfinite(value) else str(value)
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value))
     return str(value)
@@ -160,7 +160,7 @@ def numbers(verdicts: pd.DataFrame, headline: str) -> Html:
 
 
 def _number(place: int, row: Any) -> Html:
-    # what is sorted by stands in data-value, where the text would not do
+    # data-value has the key to sort by, where the text would not do
     change = "–" if pd.isna(row.difference) else f"{row.difference:+.3g}"
     cells = [
         element("td", chip(row.verdict), data_value=NUMBER_WORDS.index(row.verdict)),
@@ -168,8 +168,8 @@ def _number(place: int, row: Any) -> Html:
         *(element("td", label(name)) for name in (row.dataset, row.metric, row.method)),
         _cell(number(row.K), row.K),
         _cell(number(row.h), row.h),
-        _cell(with_spread(row.printed, row.printed_spread), row.printed, "printed"),
-        _cell(with_spread(row.ours, row.spread), row.ours, "ours"),
+        _cell(with_deviation(row.printed, row.printed_deviation), row.printed, "printed"),
+        _cell(with_deviation(row.ours, row.deviation), row.ours, "ours"),
         _cell(change, row.difference),
         *(element("td", text) for text in (row.protocol, study_name(row.study), row.place)),
     ]
@@ -191,7 +191,7 @@ def _cell(text: str, value: Any, kind: str = "") -> Html:
 
 
 def number_details(verdicts: pd.DataFrame) -> list[list[Any]]:
-    """What the page tells of a number on demand: values of :data:`DETAILS` for each row."""
+    """Details of numbers that the page shows on demand: :data:`DETAILS` of each row."""
     rows = verdicts[verdicts["kind"] == "number"]
     plain = rows[list(DETAILS)].astype(object)
     values = plain.where(plain.notna(), None).to_numpy().tolist()
@@ -233,11 +233,13 @@ def _effect(row: Any) -> Html:
         about = f"{row.effect_on}: " if isinstance(row.effect_on, str) else ""
         return element("li", f"{about}{row.state}")
     shared = "" if bool(row.alone) else ", together with other differences"
-    extent = f" (from {tell(row.lowest)} to {tell(row.highest)}, {int(row.cases)} cases{shared})"
+    extent = (
+        f" (from {rounded(row.lowest)} to {rounded(row.highest)}, {int(row.cases)} cases{shared})"
+    )
     return element(
         "li",
         f"{row.effect_on}: ",
-        element("strong", tell(row.mean)),
+        element("strong", rounded(row.mean)),
         extent,
         element("details", element("summary", "how measured"), f"{row.query}. {row.by_dataset}"),
     )

@@ -1,4 +1,4 @@
-"""The page as a whole."""
+"""The page, assembled from its parts."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def render(contents: Contents) -> str:
 
 
 def _data(contents: Contents, origin: list[dict[str, Any]]) -> dict[str, Any]:
-    """What scripts need."""
+    """Data of the page's scripts."""
     titles = {name: problem.title for name, problem in PROBLEMS.items()}
     return {
         "details": answers.DETAILS,

@@ -1,4 +1,4 @@
-"""What a page is made of, gathered from files."""
+"""Contents of a page, gathered from files."""
 
 from __future__ import annotations
 

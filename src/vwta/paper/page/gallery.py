@@ -48,7 +48,7 @@ def _figure(picture: Picture, options: str, parts: Sequence[Mapping[str, Any]]) 
     zoom = element(
         "button", image, type="button", class_="zoom", aria_label=f"Enlarge figure: {title}"
     )
-    late = element("p", "Newer numbers are there than this shows.", class_="warning")
+    late = element("p", "This figure is older than its numbers.", class_="warning")
     return element(
         "figure",
         zoom,
@@ -64,7 +64,7 @@ def _figure(picture: Picture, options: str, parts: Sequence[Mapping[str, Any]]) 
 
 
 def _title(picture: Picture) -> str:
-    """What a figure is: as it was given, or by its name; and what tells it from others."""
+    """The title of a figure, or else its name, with the labels that distinguish it."""
     title = picture.title
     if not title:
         words = picture.name.removeprefix(f"{picture.study}_")
@@ -121,7 +121,7 @@ def embed(path: Path) -> str:
 
 
 Place = tuple[str, str]
-"""What stands at the left of a cell, and above it."""
+"""Headings of a cell's line and of its column."""
 
 
 def _judged(sheet: Sheet, verdicts: pd.DataFrame) -> dict[Place, str]:
@@ -148,8 +148,8 @@ def _with_verdicts(sheet: Sheet, verdicts: Mapping[Place, str]) -> list[list[str
         lines.append([rich(cell) for cell in row])
         if number + 1 == len(sheet.rows) or sheet.rows[number + 1][0]:
             words = [verdicts.get((title, head)) for head in sheet.heads[2:]]
-            told = [chip(word) if word else "" for word in words]
-            lines += [["", "verdict", *told]] if any(told) else []
+            chips = [chip(word) if word else "" for word in words]
+            lines += [["", "verdict", *chips]] if any(chips) else []
     return lines
 
 

@@ -1,4 +1,4 @@
-"""The top of the page: what ran, and how much of the paper is reproduced."""
+"""The top of the page: the facts of the run, and how much of the paper is reproduced."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALL = "all"
 
 
 def facts_of_run(contents: Contents) -> Html:
-    """What ran: tiers, protocol, revisions, dates, hardware and time."""
+    """Facts of the run: tiers, protocol, revisions, dates, hardware and time."""
     known = facts(contents.metrics)
     tiers = defaultdict(list)
     for study, tier in contents.tiers.items():
@@ -44,7 +44,7 @@ def facts_of_run(contents: Contents) -> Html:
 
 
 def score(verdicts: pd.DataFrame) -> Html:
-    """How often each verdict was given, by study and in all, as numbers and bars."""
+    """Counts of each verdict, by study and in total, as numbers and bars."""
     headline = verdicts[verdicts["headline"]]
     numbers, claims = (headline[headline["kind"] == kind] for kind in ("number", "claim"))
     return join(
@@ -72,7 +72,7 @@ def _big(numbers: pd.DataFrame, claims: pd.DataFrame) -> Html:
         " numbers that can be compared so far are reproduced or better; ",
         element("strong", f"{holds} of {len(ran)}"),
         " claims that could be judged hold. ",
-        f"The paper has {len(numbers)} numbers and makes {len(claims)} claims in all.",
+        f"The paper has {len(numbers)} numbers and makes {len(claims)} claims in total.",
         class_="answer",
     )
 
@@ -99,7 +99,7 @@ def _line(study: str, counts: pd.Series[int], words: Sequence[str]) -> Html:
         )
         for word in given
     ]
-    name = "In all" if study == ALL else study_name(study)
+    name = "All studies" if study == ALL else study_name(study)
     return element(
         "div",
         element("p", element("strong", name), f" {total}"),

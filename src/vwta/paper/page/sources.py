@@ -56,7 +56,7 @@ def _costs(metrics: Sequence[Path]) -> Html:
     heads = [element("th", head, scope="col") for head in ("Kind of job", "Jobs", "CPU hours")]
     table = element("table", element("thead", element("tr", *heads)), element("tbody", *lines))
     return element(
-        "details", element("summary", "What jobs took"), element("div", table, class_="scroll")
+        "details", element("summary", "Cost of the jobs"), element("div", table, class_="scroll")
     )
 
 

@@ -11,7 +11,7 @@ __all__ = [
     "short",
     "slug",
     "study_name",
-    "with_spread",
+    "with_deviation",
 ]
 
 import math
@@ -24,7 +24,7 @@ from vwta.paper.methods import METHODS
 from vwta.paper.page.markup import Html, element
 from vwta.paper.problems import PROBLEMS
 from vwta.paper.studies import STUDIES
-from vwta.paper.verdicts.comparisons import tell
+from vwta.paper.verdicts.comparisons import rounded
 
 METRICS = {"nll": "NLL", "emd": "EMD", "risk": "quantisation error", "rmse": "RMSE"}
 
@@ -53,7 +53,7 @@ def slug(word: str) -> str:
 
 
 def label(name: str) -> str:
-    """What readers call a method, dataset or metric."""
+    """The readable name of a method, data set or metric."""
     if name in METHODS:
         return METHODS[name].label
     if name in PROBLEMS:
@@ -74,7 +74,7 @@ def named(words: str) -> str:
 
 
 def study_name(study: str) -> str:
-    """What readers call a study."""
+    """The readable name of a study."""
     return STUDIES[study].title if study in STUDIES else study
 
 
@@ -82,14 +82,16 @@ def number(value: Any) -> str:
     """A number as readers see it; a dash if there is none."""
     if pd.isna(value):
         return "–"
-    return str(int(value)) if float(value).is_integer() and abs(value) < 1e6 else tell(float(value))
+    return (
+        str(int(value)) if float(value).is_integer() and abs(value) < 1e6 else rounded(float(value))
+    )
 
 
-def with_spread(value: Any, spread: Any) -> str:
+def with_deviation(value: Any, deviation: Any) -> str:
     """A number and its standard deviation."""
     if pd.isna(value) or math.isnan(value):
         return "–"
-    return tell(float(value)) + ("" if pd.isna(spread) else f" ± {tell(float(spread))}")
+    return rounded(float(value)) + ("" if pd.isna(deviation) else f" ± {rounded(float(deviation))}")
 
 
 def short(revision: str) -> str:

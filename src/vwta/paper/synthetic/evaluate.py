@@ -37,7 +37,7 @@ class Settings:
             and `tolerance` of :func:`vwta.distributions.bandwidth.tune`.
         low: lower corner of the domain.
         high: upper corner.
-        kept_by: criterion of the weights to take, see
+        selected_by: criterion of the weights to take, see
             :func:`vwta.paper.synthetic.trained.load_network`.
     """
 
@@ -46,7 +46,7 @@ class Settings:
     tuning: dict[str, Any]
     low: list[float]
     high: list[float]
-    kept_by: str
+    selected_by: str
 
 
 def evaluate(
@@ -63,7 +63,7 @@ def evaluate(
 
     Arguments:
         networks: files of trained networks, of whatever kind, K and seed.
-        data: file of the sets.
+        data: file of the data set.
         path: file to write.
         law: the true law of the test points.
         settings: how to measure.
@@ -74,7 +74,7 @@ def evaluate(
     sets = {name: rows.double() for name, rows in read_tensors(data)[0].items()}
     rows, trainings = list(_truth(law, sets, settings)), []
     for index, file in enumerate(networks, 1):
-        network, metadata = load_network(file, settings.kept_by)
+        network, metadata = load_network(file, settings.selected_by)
         training = metadata["provenance"]
         facts = {"K": training["K"], "seed": training["seed"]}
         kind = metadata["network"]["kind"]

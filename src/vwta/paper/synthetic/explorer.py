@@ -1,4 +1,4 @@
-"""What trained networks predict over the whole range of inputs, small enough for a page."""
+"""Predictions of trained networks over the range of inputs, small enough for a page."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from vwta.paper.networks import NETWORKS
 from vwta.paper.synthetic.trained import load_network
 from vwta.seeds import generator
 
-TOLD = ("dataset", "model", "K", "seed", "revision", "code", "data", "made")
+RECORDED = ("dataset", "model", "K", "seed", "revision", "code", "data", "made")
 
 
 @torch.no_grad()
 def export(
     path: Path,
     networks: Mapping[str, Sequence[Path]],
-    kept_by: Mapping[str, str],
+    selected_by: Mapping[str, str],
     constants: Mapping[str, Mapping[str, Any]],
     domain: Mapping[str, Sequence[float]],
     inputs: int,
@@ -42,7 +42,7 @@ def export(
     Arguments:
         path: file to write.
         networks: files of trained networks, by protocol.
-        kept_by: criterion of the weights to take, by protocol.
+        selected_by: criterion of the weights to take, by protocol.
         constants: the problems' constants, by dataset.
         domain: box in which y lies, `low` and `high`.
         inputs: number n of inputs, from 0 to 1.
@@ -55,10 +55,10 @@ def export(
     trainings = []
     for protocol, files in networks.items():
         for file in files:
-            trained, metadata = load_network(file, kept_by[protocol])
-            told = {name: metadata["provenance"].get(name) for name in TOLD}
-            name = f"{protocol}/{told['dataset']}/{told['model']}/K{told['K']}"
-            trainings.append({"network": name, **told})
+            trained, metadata = load_network(file, selected_by[protocol])
+            record = {name: metadata["provenance"].get(name) for name in RECORDED}
+            name = f"{protocol}/{record['dataset']}/{record['model']}/K{record['K']}"
+            trainings.append({"network": name, **record})
             atoms = trained(x)
             fixed = NETWORKS[metadata["network"]["kind"]].fixed
             tensors[f"{name}/points"] = atoms.points[0] if fixed else atoms.points

@@ -25,7 +25,7 @@ def generate(
     path: Path,
     code: str,
 ) -> None:
-    """Draws the sets of a problem, one y for each x.
+    """Draws the data set of a problem, one y for each x.
 
     The file holds `x_{split}` with shape `(n, 1)` and `y_{split}` with shape `(n, 2)`. A split's
     rows do not depend on the sizes of the others, unless there are clouds.
@@ -36,7 +36,7 @@ def generate(
         clouds: whether each split is drawn from a law that is frozen to points, see
             :func:`law_of_split`.
         rows: number of rows of each split.
-        seed: seed of the sets.
+        seed: seed of the data set.
         path: file to write.
         code: digest of the code, for the record.
     """
@@ -67,7 +67,7 @@ def law_of_split(
         clouds: whether the law is frozen to points: as many as there are rows for training, and for
             validation and test as there are for validation, whatever part of a test is evaluated.
         rows: number of rows of each split.
-        seed: seed of the sets.
+        seed: seed of the data set.
     """
     law = problem(dataset, **constants)
     size = rows["train" if split == "train" else "validation"]

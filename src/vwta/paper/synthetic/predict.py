@@ -1,4 +1,4 @@
-"""What a trained network predicts at chosen inputs, kept for pictures."""
+"""Predictions of a trained network at chosen inputs, for pictures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vwta.seeds import generator
 @torch.no_grad()
 def predict(
     outputs: Mapping[Path, Path],
-    kept_by: str,
+    selected_by: str,
     constants: Mapping[str, Any],
     x: Sequence[float],
     targets: int,
@@ -36,7 +36,7 @@ def predict(
 
     Arguments:
         outputs: file to write for each file of a trained network.
-        kept_by: criterion of the weights to take.
+        selected_by: criterion of the weights to take.
         constants: the problem's constants.
         x: inputs.
         targets: number m of points of the true law for each input.
@@ -48,7 +48,7 @@ def predict(
     source = generator(seed, dataset, "targets")
     y = problem(dataset, **constants).sample(inputs, targets, source)
     for network, path in outputs.items():
-        trained, metadata = load_network(network, kept_by)
+        trained, metadata = load_network(network, selected_by)
         atoms, training = trained(inputs), metadata["provenance"]
         tensors = {
             "x": inputs,

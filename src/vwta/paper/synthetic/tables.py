@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["idle_atoms", "protocols_side_by_side"]
+__all__ = ["protocols_side_by_side", "unused_hypotheses"]
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ KEYS = ["dataset", "metric", "method", "K", "h"]
 def protocols_side_by_side(
     metrics: pd.DataFrame, protocols: Sequence[str], against: Sequence[str]
 ) -> pd.DataFrame:
-    """What protocols give for the same quantity, one column each.
+    """Numbers of several protocols for the same quantity, one column each.
 
     Arguments:
         metrics: tidy table.
@@ -46,17 +46,17 @@ def protocols_side_by_side(
     return listed.astype({"K": COLUMNS["K"]})
 
 
-def idle_atoms(properties: pd.DataFrame, protocols: Sequence[str]) -> pd.DataFrame:
-    """How many atoms win nothing, a column for each K.
+def unused_hypotheses(properties: pd.DataFrame, protocols: Sequence[str]) -> pd.DataFrame:
+    """How many hypotheses are unused, a column for each K.
 
     Arguments:
         properties: tidy table of :func:`vwta.paper.theory.evaluate.evaluate_properties`.
         protocols: whose networks to count, in this order.
 
     Returns:
-        One row for each `protocol`, `dataset`, `model` and `count`: `dead` atoms win no point of an
-        input, on average over the inputs, and those that `never_wins` counts none of any input. All
-        are means over the seeds.
+        One row for each `protocol`, `dataset`, `model` and `count`: `dead` hypotheses win no point
+        of an input, on average over the inputs; those that `never_wins` counts win no point of any
+        input. All are means over the seeds.
     """
     rows = properties.rename(columns={"method": "model", "metric": "count"})
     rows = rows[rows["count"].isin(["dead", "never_wins"]) & rows["seed"].notna()]

@@ -29,7 +29,7 @@ LIMIT = 0.999  # a tanh reaches no further without its gradient vanishing
 
 @dataclass(frozen=True)
 class Settings:
-    """What a training depends on besides data, model, K and seed.
+    """Parameters of a training besides data, model, K and seed.
 
     Attributes:
         epochs: number of passes over the data.
@@ -43,7 +43,7 @@ class Settings:
             :meth:`vwta.paper.data.synthetic.Problem.frozen`.
         sharing: the `kind` of sharing a target among hypotheses, see
             :func:`vwta.nn.losses.wta`, and its parameters.
-        start: whether hypotheses start where chance puts them, or spread over the targets.
+        start: whether hypotheses start at random, or at targets that k-means++ picks.
         bins: `grid`, `low` and `high` of a :class:`~vwta.nn.networks.HistogramNetwork`; None for
             other models.
     """
@@ -57,7 +57,7 @@ class Settings:
     epochs_see: Literal["the same rows", "fresh rows"]
     clouds: bool
     sharing: dict[str, Any]
-    start: Literal["default", "spread"]
+    start: Literal["default", "k_means_plus_plus"]
     bins: dict[str, Any] | None = None
 
 
@@ -77,7 +77,7 @@ class Annealing:
 
 @dataclass(frozen=True)
 class FreshData:
-    """New rows for each epoch, drawn from the problem: as many as the fixed sets have."""
+    """New rows for each epoch, drawn from the problem: as many as the fixed data set has."""
 
     law: Problem
     rows: int
@@ -104,7 +104,7 @@ def train(job: Job, data: Path, constants: Mapping[str, Any], settings: Settings
 
     Arguments:
         job: what to train.
-        data: file of the fixed sets.
+        data: file of the fixed data set.
         constants: the problem's constants.
         settings: the protocol.
     """
@@ -117,7 +117,7 @@ def train(job: Job, data: Path, constants: Mapping[str, Any], settings: Settings
         return _data(law, sets, settings, seed)
 
     def start(network: nn.Module, seed: int) -> None:
-        if settings.start == "spread" and isinstance(network, WTANetwork):
+        if settings.start == "k_means_plus_plus" and isinstance(network, WTANetwork):
             inside = sets["y_train"].clamp(-LIMIT, LIMIT)
             start_at(network.heads, k_means_plus_plus(inside, job.K, generator(seed, "start")))
 

@@ -16,16 +16,16 @@ from vwta.paper.networks import NETWORKS, build
 from vwta.paper.registry import named
 
 
-def load_network(path: Path, kept_by: str) -> tuple[nn.Module, dict[str, Any]]:
+def load_network(path: Path, selected_by: str) -> tuple[nn.Module, dict[str, Any]]:
     """Network of a file of trained weights, in float64, and the file's metadata.
 
     Arguments:
         path: the file.
-        kept_by: criterion of early stopping, `loss` or `distance`. Networks other than WTA have
+        selected_by: criterion of early stopping, `loss` or `distance`. Networks other than WTA have
             no winner's distance: the loss selects theirs in any case.
     """
     tensors, metadata = read_tensors(path)
     with restored_from(path):
         specification = metadata["network"]
-        selected = named(specification["kind"], NETWORKS).criterion(kept_by)
+        selected = named(specification["kind"], NETWORKS).criterion(selected_by)
         return restore(specification, below(f"{selected}.", tensors), build), metadata

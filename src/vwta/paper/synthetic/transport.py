@@ -44,7 +44,7 @@ CHUNK = 200  # inputs between two lines of progress
 
 @dataclass(frozen=True)
 class Reference:
-    """What of the true law estimators are compared with.
+    """Samples of the true law that estimators are compared with.
 
     Attributes:
         seed: seed of all samples.
@@ -68,7 +68,7 @@ class Settings(Reference):
         h: bandwidths.
         low: lower corner of the domain.
         high: upper corner.
-        kept_by: criterion of the weights to take, see
+        selected_by: criterion of the weights to take, see
             :func:`vwta.paper.synthetic.trained.load_network`.
         sampler: `exact`, or `published`: see :func:`as_published`.
         unif_emd: what stands for a uniform kernel: `cells`, itself; or `gaussian`, as in the
@@ -78,7 +78,7 @@ class Settings(Reference):
     h: list[float]
     low: list[float]
     high: list[float]
-    kept_by: str
+    selected_by: str
     sampler: str
     unif_emd: str
 
@@ -111,7 +111,7 @@ def evaluate_emd(
 
     Arguments:
         network: file of the trained network.
-        data: file of the sets, for the test inputs.
+        data: file of the data set, for the test inputs.
         path: file to write.
         constants: the problem's constants.
         settings: how to measure.
@@ -122,7 +122,7 @@ def evaluate_emd(
         K: number of atoms.
     """
     x, reference = _reference(data, dataset, constants, settings)
-    trained, metadata = load_network(network, settings.kept_by)
+    trained, metadata = load_network(network, settings.selected_by)
     seed = metadata["provenance"]["seed"]
     rows = []
     for method, h, law in _candidates(model, trained, x, settings):

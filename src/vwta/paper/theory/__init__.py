@@ -1,1 +1,1 @@
-"""The paper's theory: asymptotic risks, identities, and what they say of trained networks."""
+"""The paper's theory: asymptotic risks, identities, and their predictions for trained networks."""

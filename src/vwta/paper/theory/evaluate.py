@@ -70,7 +70,7 @@ from vwta.paper.theory.optimality import (
     set_floor,
 )
 from vwta.paper.theory.point_density import PointDensity
-from vwta.paper.theory.zador import spread, zador_risk
+from vwta.paper.theory.zador import effective_area, zador_risk
 from vwta.seeds import generator, stream
 
 logger = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ class Settings:
         h: bandwidths.
         low: lower corner of the domain.
         high: upper corner.
-        kept_by: criterion of the weights to take, see
+        selected_by: criterion of the weights to take, see
             :func:`vwta.paper.synthetic.trained.load_network`.
     """
 
@@ -109,7 +109,7 @@ class Settings:
     h: list[float]
     low: list[float]
     high: list[float]
-    kept_by: str
+    selected_by: str
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Truth:
         sets: the fixed sets, by name.
         probability: their probabilities, with shape `(n, sets)`, from both sets of points.
         density: the law's density.
-        spread: see :func:`vwta.paper.theory.zador.spread`.
+        area: see :func:`vwta.paper.theory.zador.effective_area`.
         box: the domain.
     """
 
@@ -133,7 +133,7 @@ class Truth:
     sets: dict[str, Region]
     probability: Tensor
     density: PointDensity
-    spread: float
+    area: float
     box: Box
 
     @classmethod
@@ -156,7 +156,9 @@ class Truth:
         ]
         box = Box(settings.low, settings.high)
         density = PointDensity(law, x, box, settings.bins)
-        return cls(x, first, second, sets, torch.stack(shares, -1), density, spread(law), box)
+        return cls(
+            x, first, second, sets, torch.stack(shares, -1), density, effective_area(law), box
+        )
 
 
 @torch.no_grad()
@@ -175,7 +177,7 @@ def evaluate_properties(
 
     Arguments:
         networks: files of trained networks, of any kind, K and seed.
-        data: file of the sets, for the test points.
+        data: file of the data set, for the test points.
         theory: table of reference risks, see
             :func:`vwta.paper.theory.references.evaluate_theory`.
         path: file to write.
@@ -193,7 +195,7 @@ def evaluate_properties(
     reference = risks[risks["method"] == "lloyd"].set_index("K")["value"]
     rows, trainings, counts = _truth_rows(truth), [], set()
     for index, file in enumerate(networks):
-        network, metadata = load_network(file, settings.kept_by)
+        network, metadata = load_network(file, settings.selected_by)
         training, kind = metadata["provenance"], metadata["network"]["kind"]
         K, seed = training["K"], training["seed"]
         measured = _network_rows(kind, network, truth, test, reference[K], settings)
@@ -307,7 +309,7 @@ def _score_rows(method: str, masses: Tensor, wins: Wins) -> list[Row]:
 
 
 def _risk_rows(method: str, wins: Wins, truth: Truth) -> list[Row]:
-    asymptotic = zador_risk(truth.spread, wins.counts.shape[1])
+    asymptotic = zador_risk(truth.area, wins.counts.shape[1])
     ratio = wins.risk.mean().item() / asymptotic
     return _rows(method, len(truth.x), zador_ratio=ratio)
 
@@ -332,14 +334,14 @@ def _cell_rows(method: str, wins: Wins, outlines: Outlines) -> list[Row]:
 
 def _density_rows(method: str, points: Tensor, wins: Wins, truth: Truth) -> list[Row]:
     """Rows of where atoms lie; atoms that win nothing are left out."""
-    seen, density = wins.counts > 0, truth.density
+    used, density = wins.counts > 0, truth.density
     return _rows(
         method,
         len(points),
-        point_density_tv_half=density.variation(points, seen, 0.5).mean().item(),
-        point_density_tv_one=density.variation(points, seen, 1.0).mean().item(),
+        point_density_tv_half=density.variation(points, used, 0.5).mean().item(),
+        point_density_tv_one=density.variation(points, used, 1.0).mean().item(),
         point_density_tv_chance=density.chance(0.5, points.shape[1]).mean().item(),
-        point_density_exponent=density.exponent(points, seen),
+        point_density_exponent=density.exponent(points, used),
     )
 
 

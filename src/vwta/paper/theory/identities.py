@@ -1,4 +1,4 @@
-"""Likelihoods of trained cells: the identity of the uniform kernel, and volumes by chance."""
+"""Likelihoods of trained cells: the identity of the uniform kernel, and Monte Carlo volumes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def identity_rows(
 
     `nll_identity_left` is the mean of the library's :math:`-\log p` over the first points, with the
     trained scores; `nll_identity_right` the sum, of polygons' areas and the shares of the second
-    points: they differ by chance, whose standard deviation is `nll_identity_noise`. With the shares
+    points: they differ at random, with the standard deviation `nll_identity_noise`. With the shares
     of the first points, `nll_identity_right_same_points`, the sum is the left side by algebra, so
     that it checks the library's volumes against areas, and the cells, but not the sampling.
 
@@ -84,7 +84,7 @@ def direction_rows(
     count: int,
     seeds: Sequence[int],
 ) -> Iterator[dict[str, Any]]:
-    r"""What the NLL of test points gains from volumes that are means over random directions.
+    r"""Bias of the NLL of test points by volumes that are means over random directions.
 
     The log of a noisy volume is too small on average (Jensen), and so is the NLL, which has
     :math:`+\log V`: the estimate flatters. `nll_directions_bias` is the NLL with random directions,

@@ -1,4 +1,4 @@
-r"""What the paper proves of optimal atoms and scores, measured on given ones.
+r"""Properties that the paper proves of optimal atoms and scores, measured on given ones.
 
 For an input, K atoms :math:`z_k` with masses :math:`\gamma_k` cut the plane into Voronoi cells
 :math:`Y_k`, and the law P of the targets gives each cell a mass :math:`P(Y_k)`. At the optimum
@@ -176,7 +176,7 @@ def centroid_square(wins: Wins) -> Tensor:
 
 
 def centroid_floor(wins: Wins) -> Tensor:
-    r"""What :func:`centroid_square` shows of perfect atoms, :math:`\sum_k \mathrm{Var}_k / m`."""
+    r"""Mean of :func:`centroid_square` for perfect atoms, :math:`\sum_k \mathrm{Var}_k / m`."""
     return wins.variance.sum(-1) / wins.counts.sum(-1)
 
 

@@ -2,8 +2,8 @@ r"""Where the best atoms lie: their density against powers of the law's own.
 
 As K grows, the best K atoms for a law of density :math:`\rho` follow the density
 :math:`\rho^\alpha / Z(\alpha)` with :math:`\alpha = d / (d + 2)` (Zador): one half in the plane,
-so that atoms are spread more widely than the targets. Two kinds of numbers tell how far given
-atoms do.
+so that atoms are less concentrated than the targets. Two kinds of numbers tell how closely given
+atoms follow it.
 
 * The total variation between the shares of atoms in the squares of a coarse grid and the integrals
   of :math:`\rho^\alpha / Z` over them, for :math:`\alpha = 1/2` and for comparison 1. K points are

@@ -17,7 +17,7 @@ from vwta.io.provenance import provenance
 from vwta.io.storage import write_table
 from vwta.paper.data.synthetic import Problem, problem
 from vwta.paper.metrics import risk, tidy
-from vwta.paper.theory.zador import entropy, grid_risk, spread, zador_risk
+from vwta.paper.theory.zador import effective_area, entropy, grid_risk, zador_risk
 from vwta.seeds import generator
 
 logger = logging.getLogger(__name__)
@@ -51,16 +51,16 @@ def evaluate_theory(
         dataset: name of the problem.
     """
     law = problem(dataset, **constants)
-    width = spread(law)
+    area = effective_area(law)
     volume = math.prod(b - a for a, b in zip(low, high, strict=True))
     rows: list[dict[str, Any]] = [{"method": "truth", "metric": "entropy", "value": entropy(law)}]
     for K in counts:
         rows += [
-            {"method": "zador", "K": K, "value": zador_risk(width, K)},
+            {"method": "zador", "K": K, "value": zador_risk(area, K)},
             {"method": "zador_hist", "K": K, "value": grid_risk(volume, K)},
         ]
         best = lloyd_risk(law, K, **optimum)
-        logger.info("K=%d: Zador %.3g, Lloyd %.3g", K, zador_risk(width, K), best)
+        logger.info("K=%d: Zador %.3g, Lloyd %.3g", K, zador_risk(area, K), best)
         n = optimum["inputs"] * optimum["rows"]
         rows.append({"method": "lloyd", "K": K, "value": best, "n": n})
     common = {"study": "synthetic", "protocol": protocol, "dataset": dataset}

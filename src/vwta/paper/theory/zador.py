@@ -6,14 +6,14 @@ With K atoms in d dimensions the lowest risk of a law of density :math:`\rho` is
 
 (Zador), and that of a regular grid on a domain of volume V is :math:`\frac{d}{12} (V / K)^{2 / d}`.
 Everything here is for the plane, where :math:`J_2 = 5 / (18 \sqrt 3)` is the second moment of the
-regular hexagon of area 1, and the law enters as its *spread*
-:math:`S = \left( \int \sqrt{\rho(y)} dy \right)^2`, an area. The uniform law has the spread of its
-support, and any other law on the same support has less.
+regular hexagon of area 1, and the law enters as its *effective area*
+:math:`S = \left( \int \sqrt{\rho(y)} dy \right)^2`. That of the uniform law is the area of its
+support, and any other law on the same support has a smaller one.
 """
 
 from __future__ import annotations
 
-__all__ = ["HEXAGON", "entropy", "grid_risk", "root_integral", "spread", "zador_risk"]
+__all__ = ["HEXAGON", "effective_area", "entropy", "grid_risk", "root_integral", "zador_risk"]
 
 import math
 from collections.abc import Callable
@@ -31,14 +31,14 @@ NODES = 12  # of Gauss-Legendre quadrature on a tile's side, and over x
 CHUNK = 2**15  # points evaluated at once
 
 
-def zador_risk(spread: float, K: int) -> float:
+def zador_risk(area: float, K: int) -> float:
     r"""Lowest risk of K atoms for large K, :math:`J_2 S / K`.
 
     Arguments:
-        spread: spread S of the law, see :func:`spread`.
+        area: effective area S of the law, see :func:`effective_area`.
         K: number of atoms.
     """
-    return HEXAGON * spread / K
+    return HEXAGON * area / K
 
 
 def grid_risk(volume: float, K: int) -> float:
@@ -51,16 +51,16 @@ def grid_risk(volume: float, K: int) -> float:
     return volume / (6 * K)
 
 
-def spread(law: Problem) -> float:
-    r"""Mean over x of the spread :math:`S(x) = \left( \int \sqrt{\rho_x(y)} dy \right)^2`.
+def effective_area(law: Problem) -> float:
+    r"""Mean over x of the effective area :math:`S(x) = \left( \int \sqrt{\rho_x(y)} dy \right)^2`.
 
     Closed forms: :math:`8 \pi \sigma^2` for a Gaussian, and for the chessboard
     :math:`S(x) = 2 (\sqrt{x} + \sqrt{1 - x})^2`, whose mean is :math:`2 + \pi / 2`. Others are
     integrated from their density; with :math:`x = \sin^2 t` the integrand has no root at 0 and 1.
-    A law that x merely turns has the same spread everywhere.
+    A law that x merely turns has the same area everywhere.
 
     Example:
-        >>> round(zador_risk(spread(SingleGaussian()), K=100), 6)
+        >>> round(zador_risk(effective_area(SingleGaussian()), K=100), 6)
         0.001612
     """
     if isinstance(law, SingleGaussian):
@@ -76,7 +76,7 @@ def entropy(law: Problem) -> float:
     r"""Mean over x of the entropy :math:`-\int \rho_x(y) \log \rho_x(y) dy`: no NLL is lower.
 
     Closed forms: :math:`\log(2 \pi e \sigma^2)` for a Gaussian, :math:`\log 2 + 1/2` for the
-    chessboard. Others as in :func:`spread`.
+    chessboard. Others as in :func:`effective_area`.
 
     Example:
         >>> round(entropy(SingleGaussian()), 4)

@@ -26,7 +26,7 @@ TOLERANCE = 1e-9  # decimal numbers that are equal in print are equal
 
 
 def over_splits(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Mean and spread over the splits of what a tidy table has.
+    """Mean and standard deviation over the splits of a tidy table's rows.
 
     Where there are rows at tuned bandwidths, the others are left out. Seeds of the same split are
     averaged first.
@@ -38,7 +38,7 @@ def over_splits(metrics: pd.DataFrame) -> pd.DataFrame:
         One row for each `protocol`, `dataset`, `metric` and `method`, with `K`, the number of
         `splits`, how many of them are `not_finite`, `mean`, `std` (of a sample) and
         `standard_error`. One split that is not finite makes the mean infinite or missing, as
-        leaving it out would flatter the method; one split alone has no spread.
+        leaving it out would flatter the method; one split alone has no deviation.
     """
     keys = [metrics[key] for key in KEYS]
     tuned = metrics["tuned"]
@@ -62,17 +62,17 @@ def compare(
     """Ours beside the printed numbers, one row for each set and method, whether it was run or not.
 
     Arguments:
-        metrics: tidy table, of all protocols and sets.
+        metrics: tidy table, of all protocols and data sets.
         reported: printed numbers, with columns `dataset`, `metric`, `method`, `mean`, `std`.
         protocol: the protocol.
         metric: the metric.
         methods: methods, in this order; the best ones are found among them.
-        datasets: sets, in this order.
+        datasets: data sets, in this order.
 
     Returns:
         What :func:`over_splits` has, then `printed` (whether the paper has a cell for it, be it
         without a number), `printed_mean`, `printed_std`, `difference` (ours minus printed), `best`
-        and `printed_best` (see :func:`best`), and `missing`: `no data` for sets without any row,
+        and `printed_best` (see :func:`best`), and `missing`: `no data` for those without any row,
         `not run` for those without one of this protocol, empty otherwise.
     """
     cells = pd.MultiIndex.from_product([datasets, methods], names=["dataset", "method"])

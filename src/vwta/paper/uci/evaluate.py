@@ -75,7 +75,7 @@ def evaluate(
     dataset: str,
     K: int,
 ) -> None:
-    """Writes the tidy metrics of a set, and what the searches for h saw.
+    """Writes the tidy metrics of a data set, and the bandwidths that searches for h tried.
 
     Arguments:
         networks: for each model the files of its splits, in their order.
@@ -95,7 +95,7 @@ def evaluate(
     step = step_of(tensors["target"]) if facts["discrete"] else None
     validation, test = parts.validation, parts.test
     rows: list[dict[str, Any]] = []
-    seen: list[dict[str, Any]] = []
+    tried: list[dict[str, Any]] = []
     trainings = []
     for model, files in networks.items():
         for split, file in enumerate(files):
@@ -113,12 +113,12 @@ def evaluate(
                 first, last = (_load(stored, metadata, metadata["stages"][at]) for at in (0, -1))
             measured = _measure(first, last, metadata, here, step, settings)
             for row in measured:
-                (seen if "chosen" in row else rows).append({"split": split, **row})
+                (tried if "chosen" in row else rows).append({"split": split, **row})
     common = {"protocol": protocol, "dataset": dataset}
     record = {"provenance": provenance(code=code, data=sha256(data), trainings=trainings)}
     table = tidy(rows, study="uci", K=K, seed=settings.seed, **common)
     write_table(metrics, table, {**record, **common, "discrete": facts["discrete"]})
-    search = pd.DataFrame([{**common, **row} for row in seen], columns=list(SEARCH_COLUMNS))
+    search = pd.DataFrame([{**common, **row} for row in tried], columns=list(SEARCH_COLUMNS))
     brief = {key: value for key, value in record["provenance"].items() if key != "trainings"}
     write_table(searches, search.astype(SEARCH_COLUMNS), {"provenance": brief})
 
@@ -182,7 +182,7 @@ def _measure(
 
 
 def _search_rows(method: str, found: Found, deviation: float) -> Iterator[dict[str, Any]]:
-    """What a search for h saw."""
+    """Bandwidths that a search for h tried, with their NLL."""
     for at, value in found.tried:
         yield {
             "method": method,

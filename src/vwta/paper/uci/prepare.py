@@ -51,7 +51,7 @@ def prepare_own(source: Path, target: str, delimiter: str, path: Path, code: str
     Arguments:
         source: a CSV file, see :func:`vwta.paper.data.own.read_csv`.
         target: name of the column to predict.
-        delimiter: what stands between cells.
+        delimiter: separates cells.
         path: file to write.
         code: digest of the code, for the record.
     """

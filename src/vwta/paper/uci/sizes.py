@@ -1,4 +1,4 @@
-"""How large the sets are."""
+"""Sizes of the UCI data sets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def sizes(tables: Mapping[str, Path], splits: Mapping[str, int], path: Path) -> 
     """Writes a table with `dataset`, `rows`, `inputs`, `splits` and `discrete`.
 
     Arguments:
-        tables: files of the sets, by name.
+        tables: files of the data sets, by name.
         splits: how many splits of each are run.
         path: file to write.
     """

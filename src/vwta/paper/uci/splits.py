@@ -1,4 +1,4 @@
-"""The rows of a set in all its splits: standardised, and cut into training, validation and test."""
+"""Rows of a data set in all splits: standardised, cut into training, validation and test."""
 
 from __future__ import annotations
 

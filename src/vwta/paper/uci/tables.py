@@ -37,7 +37,7 @@ DISCRETE = (
     "† Discrete target: a density may grow without bound on its few values, so that a low NLL "
     "need not mean anything."
 )
-SPREAD = "±: standard deviation over the splits; NA: a single split. --: has not converged."
+DEVIATION = "±: standard deviation over the splits; NA: a single split. --: has not converged."
 BOLD = (
     "Bold: the lowest mean of a line, and means whose standard deviation reaches it. This is the "
     "paper's rule, for the printed numbers too, whichever the paper sets in bold."
@@ -55,15 +55,16 @@ def write_tables(
     """Writes the tables of a protocol: `uci_{table}_{protocol}` for each of :data:`TABLES`.
 
     Each is a csv with every digit, one row for each set and method, and the paper's layout in
-    markdown and LaTeX; `line` and `column` of the csv say where a number stands there.
+    markdown and LaTeX; `line` and `column` of the csv give the place of a number there.
 
     Arguments:
         metrics: tidy table, of all protocols.
-        sizes: `dataset`, `rows`, `inputs`, `splits` and `discrete` of the sets that could be had.
+        sizes: `dataset`, `rows`, `inputs`, `splits` and `discrete` of the data sets that could be
+            downloaded.
         reported: printed numbers, with columns `dataset`, `metric`, `method`, `mean`, `std`.
         folder: where to write.
         protocol: the protocol.
-        datasets: sets, from top to bottom. Those without rows are listed as such.
+        datasets: data sets, from top to bottom. Those without rows are listed as such.
     """
     mine = metrics[metrics["protocol"] == protocol]
     for name, (metric, panel) in PRINTED.items():
@@ -75,7 +76,7 @@ def write_tables(
             cells=cells,
             caption=f"UCI: {LABELS[metric]} (↓){_hypotheses(mine)}, protocol {protocol}",
             label=f"tab:uci-{name}-{protocol}",
-            notes=[STAR, SPREAD, BOLD, *_remarks(table, sizes)],
+            notes=[STAR, DEVIATION, BOLD, *_remarks(table, sizes)],
             spans=[(f"{LABELS[metric]} (↓)", 2, cells.shape[1] - 1)],
             words=2,
         )
@@ -90,13 +91,13 @@ def write_tables(
 def write_sizes(
     sizes: pd.DataFrame, reported: pd.DataFrame, folder: Path, datasets: Sequence[str]
 ) -> None:
-    """Writes the sizes of the sets, `uci_sizes`, beside the printed ones.
+    """Writes the sizes of the data sets, `uci_sizes`, beside the printed ones.
 
     Arguments:
         sizes: as of :func:`write_tables`.
         reported: printed sizes, with columns `dataset`, `rows` and `inputs`.
         folder: where to write.
-        datasets: sets, from left to right.
+        datasets: data sets, from left to right.
     """
     table = pd.DataFrame({"dataset": list(datasets)}).merge(sizes, on="dataset", how="left")
     printed = reported[["dataset", "rows", "inputs"]]
@@ -159,7 +160,7 @@ def write_protocols(
         cells=cells,
         caption=f"UCI: protocols side by side{_hypotheses(metrics)}",
         label="tab:uci-protocols",
-        notes=[SPREAD, *_remarks(every, sizes)],
+        notes=[DEVIATION, *_remarks(every, sizes)],
         spans=[(LABELS[m], 2 + k * width, 1 + (k + 1) * width) for k, m in enumerate(SIDE_BY_SIDE)],
         words=2,
     )
@@ -185,7 +186,11 @@ def _write_more(
         cells=pd.DataFrame(lines, columns=["Dataset", "Metric", *map(_head, methods)]),
         caption=f"UCI: other metrics{_hypotheses(mine)}, protocol {protocol}",
         label=f"tab:uci-more-{protocol}",
-        notes=[SPREAD, "Bold as in the other tables, where low is good.", *_remarks(every, sizes)],
+        notes=[
+            DEVIATION,
+            "Bold as in the other tables, where low is good.",
+            *_remarks(every, sizes),
+        ],
         words=2,
     )
     write_sheet(sheet, every.loc[:, ~unprinted], folder / f"uci_more_{protocol}")
@@ -267,7 +272,7 @@ def _head(method: str) -> str:
 
 
 def _discrete(datasets: Iterable[str], sizes: pd.DataFrame) -> list[str]:
-    """Those of the sets whose target is discrete."""
+    """Those of the data sets whose target is discrete."""
     marked = set(sizes.loc[sizes["discrete"].astype(bool), "dataset"])
     return [name for name in datasets if name in marked]
 
@@ -285,7 +290,7 @@ def _hypotheses(metrics: pd.DataFrame) -> str:
 
 
 def _remarks(table: pd.DataFrame, sizes: pd.DataFrame) -> list[str]:
-    """Notes on discrete targets, sets that are not done yet, and numbers that are not finite."""
+    """Notes on discrete targets, data sets without numbers, and numbers that are not finite."""
     notes = [DISCRETE] if _discrete(table["dataset"].unique(), sizes) else []
     fewest = table[table["splits"] > 0].groupby("dataset", sort=False)["splits"].min()
     whole = dict(zip(sizes["dataset"], sizes["splits"], strict=True))

@@ -35,7 +35,7 @@ PUBLISHED_DIMENSION = 2  # of the normaliser in the published mixture loss, what
 
 @dataclass(frozen=True)
 class Settings:
-    """What trainings depend on besides data, model and K.
+    """Parameters of trainings besides data, model and K.
 
     Attributes:
         plan: the fields of :class:`vwta.training.stacking.Plan`.
@@ -48,10 +48,10 @@ class Settings:
             the lowest validation NLL.
         score_reduction: how the loss of the scores goes over k; with `softmax` they are one.
         mixture_loss: the negative log-likelihood, or the published one with a wrong normaliser.
-        kept: for each model, the weights with the lowest validation loss or the last ones; the
+        selected: for each model, the weights with the lowest validation loss or the last ones; the
             first if it is not named.
         retrained: whether networks are trained anew on all training rows, for as many epochs as
-            those that are kept were, to be tested in their place.
+            those that are selected were, to be tested in their place.
         bins: `low` and `high` of the histogram's K bins.
     """
 
@@ -64,7 +64,7 @@ class Settings:
     betas: list[float]
     score_reduction: Literal["sum", "mean", "softmax"]
     mixture_loss: Literal["exact", "published"]
-    kept: dict[str, Literal["lowest loss", "last"]]
+    selected: dict[str, Literal["lowest loss", "last"]]
     retrained: bool
     bins: dict[str, float]
 
@@ -72,7 +72,7 @@ class Settings:
 def train(job: Job, data: Path, settings: Settings) -> None:
     """Trains the networks of all splits as one tensor program, a restart after the other.
 
-    The output of a split holds for each restart r the kept weights `validated.r.*`, the curve
+    The output of a split holds for each restart r the selected weights `validated.r.*`, the curve
     `curve.r` of the validation loss and, if networks are trained anew on all training rows, their
     weights `final.r.*`.
 
@@ -113,7 +113,7 @@ class _Trainings:
         self.device, self.folder = device, folder
         training = named(job.model, NETWORKS)
         self.loss, _ = training.functions(losses)
-        self.kept = settings.kept.get(job.model, "lowest loss")
+        self.selected = settings.selected.get(job.model, "lowest loss")
         self.splits = range(len(parts.scale))
         tried = len(settings.betas) if taken(self.loss, {"beta": None}) else 1
         self.betas = settings.betas[:tried]
@@ -146,7 +146,7 @@ class _Trainings:
         fits = self.candidates[self.chosen[split]]
         tensors: dict[str, Tensor] = {}
         for restart, done in enumerate(fits):
-            for name, value in unstack(self._kept(done), split).items():
+            for name, value in unstack(self._selected(done), split).items():
                 tensors[f"validated.{restart}.{name}"] = value
             tensors[f"curve.{restart}"] = done.curves["loss"][:, split]
         for restart, done in enumerate(self.final):
@@ -181,16 +181,18 @@ class _Trainings:
         )
 
     def _choose(self, split: int) -> int:
-        weights = [[unstack(self._kept(done), split) for done in fits] for fits in self.candidates]
+        weights = [
+            [unstack(self._selected(done), split) for done in fits] for fits in self.candidates
+        ]
         x, y = (part[split] for part in self.parts.validation)
         return choose(weights, self.specification, x, y)
 
-    def _kept(self, done: StackedFit) -> dict[str, Tensor]:
-        return done.last if self.kept == "last" else done.weights["loss"]
+    def _selected(self, done: StackedFit) -> dict[str, Tensor]:
+        return done.last if self.selected == "last" else done.weights["loss"]
 
     def _stops(self, restart: int) -> Tensor | None:
-        """How long each split's kept network was trained; None if to the end."""
-        if self.kept == "last":
+        """How long each split's selected network was trained; None if to the end."""
+        if self.selected == "last":
             return None
         epochs = [fits[restart].epochs["loss"] for fits in self.candidates]
         return torch.stack([epochs[choice][split] for split, choice in enumerate(self.chosen)])
@@ -206,7 +208,7 @@ def _plan(settings: Settings, rows: int) -> Plan:
 
 
 def _sizes(inputs: int, K: int, settings: Settings) -> dict[str, Any]:
-    """What networks may need to be built, whichever they are."""
+    """Arguments that any of the networks may need."""
     scores = "softmax" if settings.score_reduction == "softmax" else "sigmoid"
     bins = {"grid": [K], **{end: [settings.bins[end]] for end in ("low", "high")}}
     trunk = {"inputs": inputs, "widths": settings.widths, "scores": scores}

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from vwta.paper.verdicts.comparisons import KINDS, Case, compare, tell
+from vwta.paper.verdicts.comparisons import KINDS, Case, compare, rounded
 from vwta.paper.verdicts.selection import Evidence, Query, select, words
 
 ABOUT = ("id", "section", "study", "says", "kind", "datasets", "quantifier", "protocols")
@@ -29,7 +29,7 @@ class Claim:
         kind: a key of :data:`vwta.paper.verdicts.comparisons.KINDS`.
         queries: what is compared.
         options: of the comparison.
-        datasets: on which sets; all that there are, if None.
+        datasets: on which data sets; all that there are, if None.
         quantifier: of how many cases it is made: `all`, `most` or `some`.
         protocols: under which it is judged; all, if None.
     """
@@ -77,7 +77,7 @@ class Claim:
 
 
 class Outcome(NamedTuple):
-    """What became of a claim under a protocol.
+    """The verdict on a claim under a protocol.
 
     Attributes:
         verdict: `holds`, `fails`, `mixed` or `not run`.
@@ -85,7 +85,7 @@ class Outcome(NamedTuple):
         holds_at: where it holds, in words.
         fails_at: where it does not.
         numbers: those that decide, in words.
-        missing: sets it speaks of for which there are no numbers.
+        missing: its data sets without numbers.
     """
 
     verdict: str
@@ -122,7 +122,7 @@ def judge(claim: Claim, evidence: Evidence, protocol: str, most: float) -> Outco
 
 
 def problems(entries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What is wrong with entries whose keys have the right types: one line for each problem."""
+    """Problems of entries whose keys have the right types, one line each."""
     lines: list[str] = []
     seen: set[str] = set()
     for entry in entries:
@@ -219,12 +219,12 @@ def _case(case: Case, labels: Sequence[str]) -> str:
     numbers, texts = dict(case.numbers), []
     if "at" in numbers:
         at, values = numbers.pop("at"), numbers.pop("a")
-        ends = " to ".join(f"{tell(values[end])} (at {tell(at[end])})" for end in (0, -1))
+        ends = " to ".join(f"{rounded(values[end])} (at {rounded(at[end])})" for end in (0, -1))
         texts.append(f"{labels[0]} {ends}")
     names = dict(zip("ab", labels, strict=False))
     for name, value in numbers.items():
         if name == "terms":
-            texts += [f"{label} {tell(one)}" for label, one in zip(labels, value, strict=True)]
+            texts += [f"{label} {rounded(one)}" for label, one in zip(labels, value, strict=True)]
         else:
-            texts.append(f"{names.get(name, name.replace('_', ' '))} {tell(value)}")
+            texts.append(f"{names.get(name, name.replace('_', ' '))} {rounded(value)}")
     return f"{_place(case.where)}: {', '.join(texts)}"

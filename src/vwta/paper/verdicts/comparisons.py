@@ -1,4 +1,4 @@
-"""Kinds of comparison: what a claim may say of the numbers it selects.
+"""Kinds of comparison that a claim may make of the numbers it selects.
 
 A comparison looks at cases one by one, such as each problem and K, and says of each whether it
 holds. This is the whole vocabulary of claims:
@@ -17,7 +17,7 @@ holds. This is the whole vocabulary of claims:
 | `bounded` | a lies between `low` and `high` |
 | `finite` | a is finite |
 
-`within` has `absolute`, `relative` (a part of b) and `spreads` (of both, root of the sum of
+`within` has `absolute`, `relative` (a part of b) and `deviations` (of both, root of the sum of
 squares), which add up. A curve goes `along` a key, `towards` its smallest or largest value, where
 it ends; one that ends before `reach` is no case. The left arm of a U may lie outside of what was
 measured. `ignore` names keys in which a and b may differ.
@@ -25,7 +25,7 @@ measured. `ignore` names keys in which a and b may differ.
 
 from __future__ import annotations
 
-__all__ = ["KINDS", "Case", "Kind", "compare", "tell"]
+__all__ = ["KINDS", "Case", "Kind", "compare", "rounded"]
 
 import itertools
 import math
@@ -97,22 +97,23 @@ def compare(kind: str, frames: Sequence[Frame], options: Mapping[str, Any]) -> l
     return list(KINDS[kind].function(*frames, **options))
 
 
-def tell(value: Any) -> str:
+def rounded(value: Any) -> str:
     """A number for readers, three digits or so; several with commas."""
     if isinstance(value, list | tuple):
-        return ", ".join(map(tell, value))
+        return ", ".join(map(rounded, value))
     if isinstance(value, float) and not math.isfinite(value):
         return {math.inf: "∞", -math.inf: "-∞"}.get(value, "not a number")
     return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
 
 
 def _allowance(row: Any, within: Mapping[str, float] | None) -> float:
-    """What `within` comes to for a row of :func:`shared`."""
+    """The difference that `within` allows in a row of :func:`shared`."""
     if not within:
         return 0.0
-    spread = math.hypot(*(0.0 if math.isnan(s) else s for s in (row.spread_a, row.spread_b)))
+    known = (0.0 if math.isnan(s) else s for s in (row.deviation_a, row.deviation_b))
+    deviation = math.hypot(*known)
     relative = within.get("relative", 0.0) * abs(float(row.value_b))
-    return within.get("absolute", 0.0) + relative + within.get("spreads", 0.0) * spread
+    return within.get("absolute", 0.0) + relative + within.get("deviations", 0.0) * deviation
 
 
 def _case(where: Any, margin: float, strict: bool = False, **numbers: Any) -> Case:
@@ -173,11 +174,11 @@ def _coincide(
 
 def _ordering(*terms: Frame) -> Iterator[Case]:
     first, *others = terms
-    table = first.rename(columns={"value": "value_0"}).drop(columns=["spread", "count"])
+    table = first.rename(columns={"value": "value_0"}).drop(columns=["deviation", "count"])
     for index, term in enumerate(others, 1):
         keys = [key for key in KEYS if key in table and key in term]
         term = term.rename(columns={"value": f"value_{index}"})
-        table = table.merge(term.drop(columns=["spread", "count"]), on=keys)
+        table = table.merge(term.drop(columns=["deviation", "count"]), on=keys)
     for row in _rows(table):
         values = [float(getattr(row, f"value_{index}")) for index in range(len(terms))]
         steps = [after - before for before, after in itertools.pairwise(values)]

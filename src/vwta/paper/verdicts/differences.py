@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from vwta.paper.verdicts.comparisons import tell
+from vwta.paper.verdicts.comparisons import rounded
 from vwta.paper.verdicts.selection import Evidence, Query, select, shared, words
 
 COLUMNS = {
@@ -82,7 +82,7 @@ def _effect(effect: Mapping[str, Any], study: str, evidence: Evidence) -> dict[s
         "lowest": values.min(),
         "highest": values.max(),
         "by_dataset": "; ".join(
-            f"{name} {tell(float(part.mean()))}"
+            f"{name} {rounded(float(part.mean()))}"
             for name, part in values.groupby(changes["dataset"], sort=False)
         ),
     }

@@ -1,4 +1,4 @@
-"""What was measured, of all studies: the tables that verdicts are based on, as one tidy table.
+"""Measured numbers of all studies: the tables that verdicts are based on, as one tidy table.
 
 Beside the columns of :mod:`vwta.paper.metrics` it has `table`, the file a number is from. Three
 tables that are not tidy by themselves come in as
@@ -6,7 +6,7 @@ tables that are not tidy by themselves come in as
 | metric | method | from |
 |---|---|---|
 | `nll_validation` | of the search | NLL of the validation rows at a bandwidth that a search met |
-| `rows`, `inputs` | `data` | sizes of the UCI sets |
+| `rows`, `inputs` | `data` | sizes of the UCI data sets |
 | `settled_distance`, `settled_score` | `wta` | epoch from which a part of the loss hardly changes |
 """
 

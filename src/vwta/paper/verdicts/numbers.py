@@ -5,9 +5,9 @@ With the printed number p and ours o, the means over seeds or splits, and their 
 .. math:: |o - p| \le m, \qquad m = c \sqrt{s_p^2 + s_o^2} + r
 
 is `reproduced`; otherwise a lower one is `better` and a higher one `worse`, as all metrics here are
-better if lower. Here c is `spreads` and r `rounding`, half a unit of the last printed digit. Where
-the paper prints no standard deviation, s_p is a stated tolerance of the metric; for numbers that
-were read off a figure it includes the reading. Counts must be equal.
+better if lower. Here c is `deviations` and r `rounding`, half a unit of the last printed digit.
+Where the paper prints no standard deviation, s_p is a stated tolerance of the metric; for numbers
+that were read off a figure it includes the reading. Counts must be equal.
 
 Standard deviations over splits are wide, and the splits are the paper's own. `strict` is the same
 verdict by standard errors, s / sqrt(n), of which there must be no more than `standard_errors`; it
@@ -36,7 +36,7 @@ class Rule:
     """Parameters of the rule.
 
     Attributes:
-        spreads: c of the formula.
+        deviations: c of the formula.
         standard_errors: the same for `strict`.
         rounding: r, for printed numbers.
         tolerance: for each metric `absolute` and `relative` (to the printed number) parts of s_p.
@@ -48,7 +48,7 @@ class Rule:
         remarks: what else should be known of numbers: `where`, `protocols` and the `remark`.
     """
 
-    spreads: float
+    deviations: float
     standard_errors: float
     rounding: float
     tolerance: Mapping[str, Mapping[str, float]]
@@ -91,7 +91,7 @@ def judge(
 def _ours(
     reported: Mapping[str, Any], evidence: Evidence, protocol: str, rule: Rule
 ) -> dict[str, Any]:
-    """Our number in the paper's units, with its spread and how many runs it averages."""
+    """Our number in the paper's units, with its standard deviation and number of runs."""
     study, metric = reported["study"], reported["metric"]
     names = rule.measured_as.get(study, {}).get(protocol, {})
     query: dict[str, Any] = {"metric": names.get(metric, metric), "method": reported["measured_as"]}
@@ -101,10 +101,10 @@ def _ours(
     if frame.empty:
         return {}
     row = frame.sort_values("dataset", key=lambda names: names != OWN_DATA).iloc[0]
-    scale, spread = reported["scale"], float(row["spread"])
+    scale, deviation = reported["scale"], float(row["deviation"])
     return {
         "ours": scale * float(row["value"]),
-        "spread": scale * spread,
+        "deviation": scale * deviation,
         "runs": int(row["count"]),
         "measured_on": str(row["dataset"]),
     }
@@ -112,12 +112,12 @@ def _ours(
 
 def _intervals(reported: Mapping[str, Any], ours: Mapping[str, Any], rule: Rule) -> dict[str, Any]:
     """Both numbers with their intervals, their difference, and the largest one that is allowed."""
-    printed, theirs = reported["printed"], _their_spread(reported, rule)
+    printed, theirs = reported["printed"], _their_deviation(reported, rule)
     found = {"printed_low": printed - theirs, "printed_high": printed + theirs}
     if not ours:
         return found
-    mine = 0.0 if math.isnan(ours["spread"]) else ours["spread"]
-    margin = rule.spreads * math.hypot(theirs, mine) + _rounding(reported, rule)
+    mine = 0.0 if math.isnan(ours["deviation"]) else ours["deviation"]
+    margin = rule.deviations * math.hypot(theirs, mine) + _rounding(reported, rule)
     return {
         **found,
         **ours,
@@ -128,10 +128,10 @@ def _intervals(reported: Mapping[str, Any], ours: Mapping[str, Any], rule: Rule)
     }
 
 
-def _their_spread(reported: Mapping[str, Any], rule: Rule) -> float:
+def _their_deviation(reported: Mapping[str, Any], rule: Rule) -> float:
     """The printed standard deviation, or a tolerance in its place."""
-    if pd.notna(reported["printed_spread"]):
-        return float(reported["printed_spread"])
+    if pd.notna(reported["printed_deviation"]):
+        return float(reported["printed_deviation"])
     if reported["metric"] in COUNTS:
         return 0.0
     tolerance = rule.tolerance[reported["metric"]]
@@ -151,12 +151,12 @@ def _word(difference: float, margin: float) -> str:
 
 
 def _strict(reported: Mapping[str, Any], ours: Mapping[str, Any], rule: Rule) -> str:
-    """The verdict by standard errors, or nothing where the paper prints no spread."""
-    if pd.isna(reported["printed_spread"]) or math.isnan(ours["spread"]):
+    """The verdict by standard errors, or nothing where the paper prints no standard deviation."""
+    if pd.isna(reported["printed_deviation"]) or math.isnan(ours["deviation"]):
         return ""
     errors = (
-        reported["printed_spread"] / math.sqrt(reported["printed_runs"]),
-        ours["spread"] / math.sqrt(ours["runs"]),
+        reported["printed_deviation"] / math.sqrt(reported["printed_runs"]),
+        ours["deviation"] / math.sqrt(ours["runs"]),
     )
     margin = rule.standard_errors * math.hypot(*errors) + rule.rounding
     return _word(ours["ours"] - reported["printed"], margin)
@@ -207,7 +207,7 @@ def _words(reported: Mapping[str, Any], rule: Rule) -> str:
     """The rule as it applies to a number."""
     if reported["metric"] in COUNTS:
         return "equal"
-    if pd.notna(reported["printed_spread"]):
+    if pd.notna(reported["printed_deviation"]):
         width = "both standard deviations"
     else:
         parts = rule.tolerance[reported["metric"]]
@@ -215,5 +215,5 @@ def _words(reported: Mapping[str, Any], rule: Rule) -> str:
             f"{parts[part]:g}" if part == "absolute" else f"{parts[part]:.0%}" for part in parts
         ]
         width = f"a tolerance of {' + '.join(amounts)} and our standard deviation"
-    text = f"|ours - printed| <= {rule.spreads:g} x root of the sum of squares of {width}"
+    text = f"|ours - printed| <= {rule.deviations:g} x root of the sum of squares of {width}"
     return text + (f" + {rule.rounding:g}" if _rounding(reported, rule) else "")

@@ -1,4 +1,4 @@
-"""What the published runs say, on one page: verdicts, tables, figures, what they cost."""
+"""The overview of the published runs: verdicts, tables, figures and costs on one page."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from vwta.paper.verdicts.table import Verdicts
 INTRODUCTION = """\
 # Published runs
 
-Made by `make publish` from the tables in this folder; edits are lost. What the numbers say, in
-words, stands in each study's own README. `make report` makes a page of all this with every number
-and its verdict, in a minute.
+`make publish` writes this page from the tables in this folder; edits are lost. Each study's own
+README discusses its numbers. `make report` makes a page with every number and its verdict, in a
+minute.
 """
 
 
@@ -30,7 +30,7 @@ def overview(verdicts: Verdicts, folder: Path) -> str:
 
     Arguments:
         verdicts: all verdicts by the tables in the folder.
-        folder: what is published, a folder for each study.
+        folder: the published results, a folder for each study.
     """
     studies = [name for name in STUDIES if (folder / name / "provenance.json").exists()]
     headline = verdicts.table[verdicts.table["headline"]]
@@ -43,9 +43,9 @@ def overview(verdicts: Verdicts, folder: Path) -> str:
         to_markdown(counts(numbers, "number")),
         "Its claims in words:",
         to_markdown(counts(claims, "claim")),
-        "## Claims that do not simply hold",
+        "## Claims that fail or are mixed",
         to_markdown(_doubtful(claims)),
-        "## What ran",
+        "## Runs",
         to_markdown(pd.DataFrame([_run(folder / name) for name in studies])),
     ]
     for name in studies:
@@ -54,7 +54,7 @@ def overview(verdicts: Verdicts, folder: Path) -> str:
 
 
 def _doubtful(claims: pd.DataFrame) -> pd.DataFrame:
-    """Claims that fail, then those that hold here and not there."""
+    """Claims that fail, then mixed ones, which hold in some cases only."""
     rows = pd.concat([claims[claims["verdict"] == word] for word in ("fails", "mixed")])
     return pd.DataFrame(
         {
@@ -68,7 +68,7 @@ def _doubtful(claims: pd.DataFrame) -> pd.DataFrame:
 
 
 def _run(folder: Path) -> dict[str, Any]:
-    """A line on what a study's run was."""
+    """Tier, cost, hardware and revisions of a study's run."""
     record = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
     hours = sum(kind["cpu_hours"] for kind in record["cost"].values())
     return {

@@ -1,6 +1,6 @@
 """The paper's own numbers: printed in its tables, or read off its figures.
 
-`config/reported` has a file for each study, with numbers as they stand in the paper. Here they get
+`config/reported` has a file for each study, with numbers as the paper prints them. Here they get
 one form, a row for each, and a second one in which they can be asked like measured numbers.
 """
 
@@ -25,7 +25,7 @@ NUMBER = {
     "K": "Int64",
     "h": "float64",
     "printed": "float64",
-    "printed_spread": "float64",
+    "printed_deviation": "float64",
 }
 COLUMNS = {
     "id": "str",
@@ -41,15 +41,16 @@ SOURCES = ("printed", "read off")
 SEEDS = 3  # of the synthetic study
 SPLITS = {"protein": 5, "year": 1}  # of UCI's data sets; others have 20
 MAIN = ("deep_ensembles", "mdn", "k_wta", "v_wta")  # methods of the first table
-# A printed distortion is 100 times the risk in rad^2, divided once more by a batch of 32.
+# A printed distortion is 100 times the risk in rad^2, divided once more by the active items of a
+# batch: at most 32, and about 24 by the printed Histogram.
 DISTORTION, BATCH = "distortion_x100", 32
 
 
 def read(folder: Path) -> pd.DataFrame:
     """The paper's numbers with :data:`COLUMNS`, one row each.
 
-    `place` is the table or figure, `printed` the number, `printed_spread` its standard deviation if
-    the paper has one, `printed_runs` how many seeds or splits it averages. Our number is that of
+    `place` is the table or figure, `printed` the number, `printed_deviation` its standard deviation
+    if the paper has one, `printed_runs` how many seeds or splits it averages. Our number is that of
     the method `measured_as`, times `scale`.
 
     Arguments:
@@ -81,19 +82,19 @@ def as_evidence(table: pd.DataFrame) -> pd.DataFrame:
     """Numbers of the paper as rows of :mod:`vwta.paper.verdicts.evidence`, protocol `printed`.
 
     They are in the units of the study. Cells without a number are left out, and so is what is
-    printed twice. A column `spread` has the printed spread.
+    printed twice. A column `deviation` has the printed standard deviation.
     """
     rows = table[table["printed"].notna()].copy()
     rows = rows.assign(
         protocol=PRINTED,
         method=rows["measured_as"],
         value=rows["printed"] / rows["scale"],
-        spread=rows["printed_spread"] / rows["scale"],
+        deviation=rows["printed_deviation"] / rows["scale"],
         tuned=False,
         table=PRINTED,
     )
     rows = rows.drop_duplicates(["study", "dataset", "metric", "method", "K", "h"])
-    columns = {**EVIDENCE, "spread": "float64"}
+    columns = {**EVIDENCE, "deviation": "float64"}
     return rows.reindex(columns=list(columns)).astype(columns)
 
 
@@ -105,7 +106,7 @@ def _synthetic(folder: Path) -> pd.DataFrame:
 
 def _uci(folder: Path) -> pd.DataFrame:
     table = pd.read_csv(folder / "uci.csv")
-    table = table.rename(columns={"mean": "printed", "std": "printed_spread"})
+    table = table.rename(columns={"mean": "printed", "std": "printed_deviation"})
     main = table["method"].isin(MAIN)
     place = (table["metric"] == "nll").map({True: "table 4", False: "table 5"})
     place = place.mask(main & (table["metric"] == "nll"), "tables 1 and 4")

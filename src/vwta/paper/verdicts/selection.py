@@ -26,7 +26,7 @@ import pandas as pd
 from vwta.paper.verdicts.reported import PRINTED
 
 KEYS = ["dataset", "K", "h", "split"]
-VALUES = ["value", "spread", "count"]
+VALUES = ["value", "deviation", "count"]
 
 Query = Mapping[str, Any]
 
@@ -47,7 +47,7 @@ class Evidence:
         printed: pd.DataFrame,
         borrows: Mapping[str, Mapping[str, Mapping[str, Any]]],
     ) -> None:
-        self.table = pd.concat([measured.assign(spread=np.nan), printed], ignore_index=True)
+        self.table = pd.concat([measured.assign(deviation=np.nan), printed], ignore_index=True)
         self.borrows = borrows
         self._rows: dict[tuple[str, str], pd.DataFrame] = {}
         self._means: dict[tuple[object, ...], pd.DataFrame] = {}
@@ -90,7 +90,7 @@ def select(
 ) -> pd.DataFrame:
     """The numbers of a query: those of :data:`KEYS` that apply, and :data:`VALUES`.
 
-    `value` is the mean over seeds and splits, `spread` their standard deviation (missing for a
+    `value` is the mean over seeds and splits, `deviation` their standard deviation (missing for a
     single one), `count` their number.
 
     Arguments:
@@ -179,10 +179,10 @@ def _means(rows: pd.DataFrame, by_split: bool) -> pd.DataFrame:
     if rows.empty:
         return pd.DataFrame(columns=[*keys, *VALUES])
     groups = rows.groupby(keys, dropna=False, sort=True)
-    value, spread, count = groups["value"], groups["spread"], groups.size()
+    value, deviation, count = groups["value"], groups["deviation"], groups.size()
     found = {
         "value": value.mean().mask(value.count() < count),
-        "spread": value.std(ddof=1).fillna(spread.first()).mask(value.count() < count),
+        "deviation": value.std(ddof=1).fillna(deviation.first()).mask(value.count() < count),
         "count": count,
     }
     return pd.DataFrame(found).reset_index()[[*keys, *VALUES]]
@@ -215,17 +215,17 @@ def _reduce(frame: pd.DataFrame, over: str, by: str) -> pd.DataFrame:
         at = 0 if np.isnan(values).all() else int(np.nanargmin(values))
         best = curve.iloc[[at]].drop(columns=over)
         if by == "range":
-            best = best.assign(value=values.max() - values.min(), spread=np.nan)
+            best = best.assign(value=values.max() - values.min(), deviation=np.nan)
         found.append(best)
     return pd.concat(found, ignore_index=True)
 
 
 def _minus(frame: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     both = shared(frame, other)
-    squares = both[["spread_a", "spread_b"]].astype(float) ** 2
+    squares = both[["deviation_a", "deviation_b"]].astype(float) ** 2
     both = both.assign(
         value=both["value_a"] - both["value_b"],
-        spread=squares.sum(axis=1, min_count=1) ** 0.5,
+        deviation=squares.sum(axis=1, min_count=1) ** 0.5,
         count=np.minimum(both["count_a"], both["count_b"]),
     )
     return both[[*(key for key in KEYS if key in both), *VALUES]]

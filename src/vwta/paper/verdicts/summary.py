@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from vwta.paper.tables import to_markdown
-from vwta.paper.verdicts.comparisons import tell
+from vwta.paper.verdicts.comparisons import rounded
 from vwta.paper.verdicts.table import CLAIM_WORDS, NUMBER_WORDS, Verdicts
 
 WORST = 10  # numbers that the terminal names
@@ -66,7 +66,8 @@ def differences_for_readers(differences: pd.DataFrame) -> pd.DataFrame:
         effect = row.state
         if row.state == "measured":
             shared = "" if row.alone else " (with other differences)"
-            effect = f"{tell(row.mean)}, from {tell(row.lowest)} to {tell(row.highest)}{shared}"
+            extent = f"from {rounded(row.lowest)} to {rounded(row.highest)}"
+            effect = f"{rounded(row.mean)}, {extent}{shared}"
         rows.append(
             [row.study, row.text, row.code, row.here, row.effect_on, effect, row.by_dataset]
         )
@@ -85,7 +86,7 @@ def _headline(verdicts: Verdicts) -> pd.DataFrame:
 
 
 def counts(rows: pd.DataFrame, kind: Literal["number", "claim"]) -> pd.DataFrame:
-    """How often each word stands among verdicts of a kind, by study and in all."""
+    """Counts of each verdict of a kind, by study and in total."""
     words = {"number": NUMBER_WORDS, "claim": CLAIM_WORDS}[kind]
     table = pd.crosstab(rows["study"], rows["verdict"])
     table = table.reindex(columns=list(words), fill_value=0)
@@ -96,7 +97,8 @@ def counts(rows: pd.DataFrame, kind: Literal["number", "claim"]) -> pd.DataFrame
 def _strictly(numbers: pd.DataFrame) -> str:
     both = numbers[(numbers["verdict"] == "reproduced") & (numbers["strict"] != "")]
     count = (both["strict"] == "reproduced").sum()
-    return f"{count} of {len(both)} reproduced ones with a printed spread are so by standard errors"
+    whole = f"{len(both)} reproduced ones with a printed standard deviation"
+    return f"{count} of {whole} are so by standard errors"
 
 
 def _claim_lines(row: Any) -> list[str]:
@@ -121,17 +123,17 @@ def _worst(numbers: pd.DataFrame) -> pd.DataFrame:
 
 def _number_line(row: Any) -> str:
     beside = f"released {row.under_released}, improved {row.under_improved}"
-    return f"{row.id}: {_with_spread(row.ours, row.spread)}, {_printed(row)}; {beside}"
+    return f"{row.id}: {_with_deviation(row.ours, row.deviation)}, {_printed(row)}; {beside}"
 
 
 def _printed(row: Any) -> str:
-    return f"{row.source} {_with_spread(row.printed, row.printed_spread)}"
+    return f"{row.source} {_with_deviation(row.printed, row.printed_deviation)}"
 
 
-def _with_spread(value: float, spread: float) -> str:
+def _with_deviation(value: float, deviation: float) -> str:
     if math.isnan(value):
         return "–"
-    return tell(value) + ("" if math.isnan(spread) else f" ± {tell(spread)}")
+    return rounded(value) + ("" if math.isnan(deviation) else f" ± {rounded(deviation)}")
 
 
 def _claims_for_readers(claims: pd.DataFrame) -> pd.DataFrame:
@@ -157,8 +159,8 @@ def _numbers_for_readers(numbers: pd.DataFrame) -> pd.DataFrame:
         {
             "place": judged["place"],
             "number": judged["id"],
-            "paper": [_with_spread(r.printed, r.printed_spread) for r in _rows(judged)],
-            "ours": [_with_spread(r.ours, r.spread) for r in _rows(judged)],
+            "paper": [_with_deviation(r.printed, r.printed_deviation) for r in _rows(judged)],
+            "ours": [_with_deviation(r.ours, r.deviation) for r in _rows(judged)],
             "verdict": [f"**{word}**" for word in judged["verdict"]],
             "by standard errors": judged["strict"],
             "why": ["; ".join(filter(None, [r.reason, r.remark])) for r in _rows(judged)],

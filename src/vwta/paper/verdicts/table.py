@@ -31,7 +31,7 @@ COLUMNS = {
     "printed_high": "float64",
     "printed_runs": "Int64",
     "ours": "float64",
-    "spread": "float64",
+    "deviation": "float64",
     "low": "float64",
     "high": "float64",
     "runs": "Int64",
@@ -57,7 +57,7 @@ CLAIM_WORDS = ("holds", "mixed", "fails", "not run")
 
 @dataclass(frozen=True)
 class Settings:
-    """What verdicts depend on besides numbers.
+    """Parameters of verdicts besides numbers.
 
     Attributes:
         headline: the protocol of the headline.
@@ -160,8 +160,8 @@ def _number_rows(
 def _claim_rows(evidence: Evidence, settings: Settings) -> list[dict[str, Any]]:
     lines = claims.problems(settings.claims)
     if lines:
-        told = "\n".join(f"  {line}" for line in lines)
-        raise ValueError(f"the claims cannot be used:\n{told}\nRemedy: correct claims.yaml")
+        listed = "\n".join(f"  {line}" for line in lines)
+        raise ValueError(f"the claims cannot be used:\n{listed}\nRemedy: correct claims.yaml")
     rows = []
     for entry in settings.claims:
         claim = claims.Claim.of(entry, settings.trend)
