@@ -26,7 +26,7 @@ from vwta.paper.figures.nll_against_h import nll_against_h
 from vwta.paper.figures.qualitative import qualitative
 from vwta.paper.figures.training_curves import training_curves
 from vwta.paper.methods import METHODS, Method, Network, in_panel, networks_in
-from vwta.paper.metrics import tidy
+from vwta.paper.metrics import MetricsFile, tidy
 from vwta.paper.networks import build
 from vwta.paper.registry import Training
 from vwta.paper.synthetic import evaluate as measuring
@@ -97,11 +97,10 @@ def trained(toy: str, tmp_path: Path) -> Path:
 
 
 def test_a_toy_method_is_trained_and_measured(trained: Path) -> None:
-    names: dict[str, Any] = {"code": "", "protocol": "paper", "dataset": "single_gaussian"}
-    network, data, path = trained / "network", trained / "data", trained / "metrics"
-    law = SingleGaussian()
-    measuring.evaluate([network], data, path, law, EVALUATION, **names)
-    table = read_table(path)
+    network, data = trained / "network", trained / "data"
+    output = MetricsFile(trained / "metrics", "synthetic", "paper", "single_gaussian", code="")
+    measuring.evaluate([network], data, SingleGaussian(), EVALUATION, output)
+    table = read_table(output.path)
     nll = table[(table["metric"] == "nll") & (table["method"] == "toy")]
     assert nll["h"].tolist()[:2] == [0.2, 0.5]
     assert nll["tuned"].tolist() == [False, False, True]
@@ -117,8 +116,8 @@ def test_a_toy_method_is_trained_and_measured(trained: Path) -> None:
         sampler="exact",
         unif_emd="cells",
     )
-    transport.evaluate_emd(network, data, path, {}, distances, model="toy", K=4, **names)
-    assert read_table(path)["method"].tolist() == ["toy"]
+    transport.evaluate_emd(network, data, {}, distances, output, model="toy", K=4)
+    assert read_table(output.path)["method"].tolist() == ["toy"]
 
 
 def test_a_toy_method_is_drawn(trained: Path) -> None:

@@ -12,15 +12,30 @@ true then. So the NLL at the tuned bandwidth is the row of metric `nll` whose `t
 
 from __future__ import annotations
 
-__all__ = ["COLUMNS", "likelihood_rows", "nll", "nll_capped", "of_protocol", "risk", "rmse", "tidy"]
+__all__ = [
+    "COLUMNS",
+    "MetricsFile",
+    "likelihood_rows",
+    "nll",
+    "nll_capped",
+    "of_protocol",
+    "risk",
+    "rmse",
+    "tidy",
+]
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import torch
 from torch import Tensor
+
+from vwta.io.provenance import provenance
+from vwta.io.storage import write_table
 
 COLUMNS: dict[str, str] = {
     "study": "str",
@@ -104,6 +119,35 @@ def tidy(rows: Iterable[Mapping[str, Any]], **common: Any) -> pd.DataFrame:
     if unknown:
         raise ValueError(f"unknown columns {sorted(unknown)}: expected some of {list(COLUMNS)}")
     return pd.DataFrame(records, columns=list(COLUMNS)).astype(COLUMNS)
+
+
+@dataclass(frozen=True)
+class MetricsFile:
+    """A file of tidy metrics that an evaluation writes.
+
+    Attributes:
+        path: its path.
+        study: name of the study.
+        protocol: name of the protocol.
+        dataset: name of the problem or data set.
+        code: digest of the code.
+    """
+
+    path: Path
+    study: str
+    protocol: str
+    dataset: str
+    code: str
+
+    def write(self, rows: Iterable[Mapping[str, Any]], **facts: Any) -> None:
+        """Writes the table, and a record of what its numbers come from.
+
+        Arguments:
+            rows: see :func:`tidy`.
+            facts: facts of the record, such as the hash of the data.
+        """
+        table = tidy(rows, study=self.study, protocol=self.protocol, dataset=self.dataset)
+        write_table(self.path, table, {"provenance": provenance(code=self.code, **facts)})
 
 
 def of_protocol(table: pd.DataFrame, protocol: str, otherwise: str) -> pd.DataFrame:

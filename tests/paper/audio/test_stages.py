@@ -37,6 +37,7 @@ from vwta.paper.data.scenes import Settings as SceneSettings
 from vwta.paper.data.scenes import make_scenes
 from vwta.paper.data.sounds import synthesise_all
 from vwta.paper.data.spectrograms import scene_features
+from vwta.paper.metrics import MetricsFile
 from vwta.paper.training import Job
 from vwta.seeds import generator
 from vwta.training.loop import Fit, Schedule, fit
@@ -114,7 +115,8 @@ def table(
 ) -> pd.DataFrame:
     path = tmp_path_factory.mktemp("metrics") / "metrics.parquet"
     folds = {"validation": [files["test"]], "test": [files["train"]]}
-    evaluate(list(predictions.values()), folds, path, MEASURED, "code", "paper", "synthetic")
+    output = MetricsFile(path, "audio", "paper", "synthetic", "code")
+    evaluate(list(predictions.values()), folds, MEASURED, output)
     assert len(read_metadata(path)["provenance"]["trainings"]) == 3
     return pd.read_parquet(path)
 

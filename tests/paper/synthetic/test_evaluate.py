@@ -14,6 +14,7 @@ from vwta.io.storage import read_metadata, read_table, read_tensors, write_tenso
 from vwta.paper.collection import collect_curves
 from vwta.paper.data.synthetic import SingleGaussian
 from vwta.paper.estimators import ESTIMATORS
+from vwta.paper.metrics import MetricsFile
 from vwta.paper.networks import NETWORKS
 from vwta.paper.synthetic.estimators import estimators
 from vwta.paper.synthetic.evaluate import Settings, evaluate, load_network
@@ -83,7 +84,8 @@ def tables(
     for kind, network in networks.items():
         path = folder / f"{kind}.parquet"
         law = SingleGaussian((0.0, 0.0), 0.6)
-        evaluate([network], data, path, law, SETTINGS, "code", "paper", "single_gaussian")
+        output = MetricsFile(path, "synthetic", "paper", "single_gaussian", "code")
+        evaluate([network], data, law, SETTINGS, output)
         out[kind] = read_table(path)
     return out
 

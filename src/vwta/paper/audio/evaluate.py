@@ -15,8 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from vwta.distributions.bandwidth import tune
-from vwta.io.provenance import provenance
-from vwta.io.storage import write_table
 from vwta.nn.heads import Atoms
 from vwta.nn.losses import angle
 from vwta.nn.models import select
@@ -28,7 +26,7 @@ from vwta.paper.audio.predict import Predictions, read_predictions
 from vwta.paper.audio.targets import Targets
 from vwta.paper.data.perturbation import Perturbation
 from vwta.paper.estimators import ESTIMATORS
-from vwta.paper.metrics import nll, tidy
+from vwta.paper.metrics import MetricsFile, nll
 from vwta.seeds import generator
 
 logger = logging.getLogger(__name__)
@@ -60,22 +58,16 @@ class Settings:
 def evaluate(
     predictions: Sequence[Path],
     folds: Mapping[str, Sequence[Path]],
-    path: Path,
     settings: Settings,
-    code: str,
-    protocol: str,
-    dataset: str,
+    output: MetricsFile,
 ) -> None:
     """Writes the tidy metrics of the study: those of the true law, then of trained networks.
 
     Arguments:
         predictions: files of :func:`vwta.paper.audio.predict.predict`.
         folds: files of features of `validation` and `test`.
-        path: file to write.
         settings: how to measure.
-        code: digest of the code.
-        protocol: name of the protocol.
-        dataset: where the scenes come from.
+        output: file to write.
     """
     noise = Perturbation(settings.noise)
     targets = {
@@ -99,9 +91,7 @@ def evaluate(
         logger.info("%s, K=%d, seed %d (%d/%d)", model, *facts.values(), index, len(predictions))
         rows += [{**facts, **row} for row in _measure(found, targets, settings, truth)]
         trainings.append(training)
-    common = {"study": "audio", "protocol": protocol, "dataset": dataset}
-    record = provenance(code=code, trainings=trainings)
-    write_table(path, tidy(rows, **common), {"provenance": record})
+    output.write(rows, trainings=trainings)
 
 
 def _true_log_prob(targets: Targets, noise: Perturbation) -> Tensor:

@@ -15,11 +15,10 @@ from torch import Tensor, nn
 
 from vwta.distributions.bandwidth import tune
 from vwta.geometry.spaces import Box
-from vwta.io.provenance import provenance
-from vwta.io.storage import read_tensors, sha256, write_table
+from vwta.io.storage import read_tensors, sha256
 from vwta.paper.data.synthetic import Problem
 from vwta.paper.estimators import ESTIMATORS
-from vwta.paper.metrics import likelihood_rows, risk, tidy
+from vwta.paper.metrics import MetricsFile, likelihood_rows, risk
 from vwta.paper.synthetic.estimators import estimators
 from vwta.paper.synthetic.trained import load_network
 
@@ -52,24 +51,18 @@ class Settings:
 def evaluate(
     networks: Sequence[Path],
     data: Path,
-    path: Path,
     law: Problem,
     settings: Settings,
-    code: str,
-    protocol: str,
-    dataset: str,
+    output: MetricsFile,
 ) -> None:
     """Writes the tidy metrics of a problem: those of its true law, then of trained networks.
 
     Arguments:
         networks: files of trained networks, of whatever kind, K and seed.
         data: file of the data set.
-        path: file to write.
         law: the true law of the test points.
         settings: how to measure.
-        code: digest of the code.
-        protocol: name of the protocol.
-        dataset: name of the problem.
+        output: file to write.
     """
     sets = {name: rows.double() for name, rows in read_tensors(data)[0].items()}
     rows, trainings = list(_truth(law, sets, settings)), []
@@ -81,9 +74,7 @@ def evaluate(
         logger.info("%s, K=%d, seed %d (%d/%d)", kind, *facts.values(), index, len(networks))
         rows += [{**facts, **row} for row in _measure(kind, network, sets, settings)]
         trainings.append(training)
-    common = {"study": "synthetic", "protocol": protocol, "dataset": dataset}
-    record = provenance(code=code, data=sha256(data), trainings=trainings)
-    write_table(path, tidy(rows, **common), {"provenance": record})
+    output.write(rows, data=sha256(data), trainings=trainings)
 
 
 def _truth(

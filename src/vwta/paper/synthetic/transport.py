@@ -24,14 +24,13 @@ from torch import Tensor, nn
 from vwta.distributions.atoms import safe_log
 from vwta.distributions.mixtures import DiracMixture, KernelMixture, VoronoiMixture
 from vwta.geometry.spaces import Box
-from vwta.io.provenance import provenance
-from vwta.io.storage import read_tensors, sha256, write_table
+from vwta.io.storage import read_tensors, sha256
 from vwta.nn.models import Estimator
 from vwta.paper.data.clouds import cloud
 from vwta.paper.data.synthetic import problem
 from vwta.paper.emd import emd
 from vwta.paper.estimators import KERNELS, measured_in
-from vwta.paper.metrics import tidy
+from vwta.paper.metrics import MetricsFile
 from vwta.paper.synthetic.estimators import estimators
 from vwta.paper.synthetic.trained import load_network
 from vwta.seeds import generator
@@ -95,12 +94,9 @@ class Candidate(NamedTuple):
 def evaluate_emd(
     network: Path,
     data: Path,
-    path: Path,
     constants: Mapping[str, Any],
     settings: Settings,
-    code: str,
-    protocol: str,
-    dataset: str,
+    output: MetricsFile,
     model: str,
     K: int,
 ) -> None:
@@ -112,15 +108,13 @@ def evaluate_emd(
     Arguments:
         network: file of the trained network.
         data: file of the data set, for the test inputs.
-        path: file to write.
         constants: the problem's constants.
         settings: how to measure.
-        code: digest of the code.
-        protocol: name of the protocol.
-        dataset: name of the problem.
+        output: file to write.
         model: kind of the network.
         K: number of atoms.
     """
+    dataset = output.dataset
     x, reference = _reference(data, dataset, constants, settings)
     trained, metadata = load_network(network, settings.selected_by)
     seed = metadata["provenance"]["seed"]
@@ -130,8 +124,9 @@ def evaluate_emd(
         name = method if h is None else f"{method} at h={h:g}"
         value = _mean_emd(reference, *_atoms(law, settings.samples, source), name)
         rows.append({"method": method, "h": h, "value": value})
-    record = provenance(code=code, data=sha256(data), training=metadata["provenance"])
-    _write(path, rows, record, len(x), protocol=protocol, dataset=dataset, K=K, seed=seed)
+    common = {"metric": "emd", "n": len(x), "K": K, "seed": seed}
+    rows = [{**common, **row} for row in rows]
+    output.write(rows, data=sha256(data), training=metadata["provenance"])
 
 
 def as_published(law: VoronoiMixture) -> VoronoiMixture:
@@ -148,26 +143,20 @@ def as_published(law: VoronoiMixture) -> VoronoiMixture:
 
 
 def evaluate_emd_truth(
-    data: Path,
-    path: Path,
-    constants: Mapping[str, Any],
-    settings: Reference,
-    code: str,
-    protocol: str,
-    dataset: str,
+    data: Path, constants: Mapping[str, Any], settings: Reference, output: MetricsFile
 ) -> None:
     """Writes the tidy distance between two samples of the true law, which no estimator can beat.
 
     If one is drawn in clouds, the other is not: no estimator knows of them.
     Arguments as of :func:`evaluate_emd`.
     """
+    dataset = output.dataset
     x, reference = _reference(data, dataset, constants, settings)
     source = generator(settings.seed, dataset, "second reference")
     second = problem(dataset, **constants).sample(x, settings.samples, source)
     value = _mean_emd(reference, second.transpose(0, 1), None, "true law")
-    record = provenance(code=code, data=sha256(data))
-    rows = [{"method": "truth", "value": value}]
-    _write(path, rows, record, len(x), protocol=protocol, dataset=dataset)
+    row = {"method": "truth", "metric": "emd", "value": value, "n": len(x)}
+    output.write([row], data=sha256(data))
 
 
 def _reference(
@@ -220,10 +209,3 @@ def _mean_emd(reference: Tensor, points: Tensor, masses: Tensor | None, name: st
             mean = values[: index + 1].mean()
             logger.info("%s: %d/%d inputs, EMD %.4f", name, index + 1, len(y), mean)
     return float(values.mean())
-
-
-def _write(
-    path: Path, rows: list[dict[str, Any]], record: Mapping[str, Any], n: int, **common: Any
-) -> None:
-    table = tidy(rows, study="synthetic", metric="emd", n=n, **common)
-    write_table(path, table, {"provenance": record})
