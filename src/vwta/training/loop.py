@@ -6,6 +6,7 @@ __all__ = [
     "Data",
     "Fit",
     "FixedData",
+    "Goals",
     "Inputs",
     "Objective",
     "Schedule",
@@ -22,7 +23,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -39,6 +40,13 @@ class Scheduled(Protocol):
     """A loss that changes from epoch to epoch."""
 
     def at(self, epoch: int) -> Objective: ...
+
+
+class Goals(NamedTuple):
+    """What a training minimises, and the criteria that select weights."""
+
+    loss: Objective | Scheduled
+    criteria: Mapping[str, Objective]
 
 
 class Inputs(Protocol):
@@ -180,7 +188,8 @@ def fit(
     """
     device = torch.device(device)
     network = network.to(device)
-    training = _Training(network, loss, criteria, data, schedule, seed, device, checkpoint)
+    goals = Goals(loss, criteria)
+    training = _Training(network, goals, data, schedule, seed, device, checkpoint)
     training.run()
     return training.outcome()
 
@@ -230,8 +239,7 @@ class _Training(Resumable):
     def __init__(
         self,
         network: nn.Module,
-        loss: Objective | Scheduled,
-        criteria: Mapping[str, Objective],
+        goals: Goals,
         data: Data,
         schedule: Schedule,
         seed: int,
@@ -241,7 +249,7 @@ class _Training(Resumable):
         parameters = list(network.parameters())
         adam = torch.optim.Adam(parameters, lr=schedule.learning_rate, fused=True)
         super().__init__(network, adam, schedule.epochs, checkpoint)
-        self.loss, self.criteria = loss, criteria
+        self.loss, self.criteria = goals
         self.data, self.schedule, self.seed, self.device = data, schedule, seed, device
         self.rows = 0
         self.total = torch.zeros((), dtype=torch.float64, device=device)

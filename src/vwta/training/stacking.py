@@ -24,7 +24,7 @@ from vwta.io.storage import below
 from vwta.nn.heads import Atoms, Head
 from vwta.seeds import generator
 from vwta.training.checkpoints import Resumable, copy_of
-from vwta.training.loop import Objective, Scheduled, at_least_one, objective_at
+from vwta.training.loop import Goals, Objective, Scheduled, at_least_one, objective_at
 
 logger = logging.getLogger(__name__)
 
@@ -182,9 +182,8 @@ def fit_stacked(
             learning rate follows the plan in any case.
     """
     network = stack(networks).to(train.x.device)
-    training = _StackedTraining(
-        network, loss, criteria, train, held_out, plan, seeds, stops, checkpoint
-    )
+    goals = Goals(loss, criteria)
+    training = _StackedTraining(network, goals, train, held_out, plan, seeds, stops, checkpoint)
     training.run(save_when_done=True)
     return training.outcome()
 
@@ -195,8 +194,7 @@ class _StackedTraining(Resumable):
     def __init__(
         self,
         network: nn.Module,
-        loss: Objective | Scheduled,
-        criteria: Mapping[str, Objective],
+        goals: Goals,
         train: Rows,
         held_out: Rows,
         plan: Plan,
@@ -211,13 +209,13 @@ class _StackedTraining(Resumable):
             fused=True,
         )
         super().__init__(network, adam, plan.epochs, checkpoint)
-        self.loss, self.train, self.held_out = loss, train, held_out
+        self.loss, self.train, self.held_out = goals.loss, train, held_out
         self.plan, self.seeds = plan, seeds
-        self.criteria = {name: torch.vmap(criterion) for name, criterion in criteria.items()}
+        self.criteria = {name: torch.vmap(criterion) for name, criterion in goals.criteria.items()}
         self.diverged = torch.zeros(len(seeds), dtype=torch.long)
         self.stops = torch.full_like(self.diverged, plan.epochs) if stops is None else stops
         self.last = copy_of(network)
-        self.curves: dict[str, list[list[float]]] = {name: [] for name in criteria}
+        self.curves: dict[str, list[list[float]]] = {name: [] for name in goals.criteria}
 
     def train_epoch(self) -> None:
         rows, n = self.train, self.train.x.shape[1]
