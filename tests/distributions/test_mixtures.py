@@ -8,19 +8,10 @@ from scipy.stats import chisquare
 from torch import Tensor
 from torch.distributions import Categorical, Independent, MixtureSameFamily, Normal
 
-from vwta import (
-    Box,
-    DiracMixture,
-    Directions,
-    Gaussian,
-    KernelMixture,
-    Sphere,
-    Uniform,
-    VonMisesFisher,
-    VoronoiMixture,
-)
-from vwta.geometry.kernels import Kernel
-from vwta.geometry.spaces import Space
+from vwta.distributions.mixtures import DiracMixture, KernelMixture, VoronoiMixture
+from vwta.geometry.directions import Directions
+from vwta.geometry.kernels import Gaussian, Kernel, Uniform, VonMisesFisher
+from vwta.geometry.spaces import Box, Space, Sphere
 
 DOUBLE = torch.float64
 SPACES: dict[str, tuple[Space, int]] = {

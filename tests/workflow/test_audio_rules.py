@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from archives import zipped
 from loading import environment
 from scipy.io import wavfile
 
@@ -92,14 +92,6 @@ def tree(tmp_path: Path, copy_repository: Callable[[Path], Path]) -> Path:
 def wav(seconds: float, channels: int) -> bytes:
     buffer = io.BytesIO()
     wavfile.write(buffer, RATE, np.ones((round(seconds * RATE), channels), np.int16).squeeze())
-    return buffer.getvalue()
-
-
-def zipped(members: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
     return buffer.getvalue()
 
 

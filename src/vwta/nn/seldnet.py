@@ -162,9 +162,7 @@ class DirectionNetwork(Network):
         sizes: the arguments of :class:`SELDnet`.
 
     Example:
-        >>> sizes = Sizes(
-        ...     channels=8, frames=10, bands=64, filters=4, pools=[4, 4, 2], width=6, layers=2
-        ... )
+        >>> sizes = Sizes(channels=8, frames=10, bands=64, filters=4, pools=[8], width=6, layers=2)
         >>> points, logits = DirectionNetwork(hypotheses=9, **sizes)(torch.rand(2, 8, 10, 64))
         >>> points.shape, logits.shape
         (torch.Size([2, 10, 9, 3]), torch.Size([2, 10, 9]))
@@ -183,9 +181,7 @@ class DirectionHistogram(Network):
         sizes: the arguments of :class:`SELDnet`.
 
     Example:
-        >>> sizes = Sizes(
-        ...     channels=8, frames=10, bands=64, filters=4, pools=[4, 4, 2], width=6, layers=2
-        ... )
+        >>> sizes = Sizes(channels=8, frames=10, bands=64, filters=4, pools=[8], width=6, layers=2)
         >>> network = DirectionHistogram(bin_directions(5, 4), **sizes)
         >>> points, logits = network(torch.rand(2, 8, 10, 64))
         >>> points.shape, logits.shape
@@ -207,9 +203,7 @@ class DirectionMixture(Network):
         sizes: the arguments of :class:`SELDnet`.
 
     Example:
-        >>> sizes = Sizes(
-        ...     channels=8, frames=10, bands=64, filters=4, pools=[4, 4, 2], width=6, layers=2
-        ... )
+        >>> sizes = Sizes(channels=8, frames=10, bands=64, filters=4, pools=[8], width=6, layers=2)
         >>> network = DirectionMixture(components=9, **sizes)
         >>> [tuple(part.shape) for part in network(torch.rand(2, 8, 10, 64))]
         [(2, 10, 9, 3), (2, 10, 9), (2, 10, 9)]

@@ -2,13 +2,13 @@
 
 import hashlib
 import io
-import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from archives import zipped
 from scipy.io import wavfile
 
 from vwta.io import storage
@@ -41,14 +41,6 @@ def official(overlap: int, split: int) -> dict[str, bytes]:
         members[f"wav_ov{overlap}_split{split}_30db/{name}.wav"] = wav(1, 4)
         members[f"desc_ov{overlap}_split{split}/{name}.csv"] = description
     return members
-
-
-def zipped(members: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
 
 
 def contents(folder: Path) -> dict[str, bytes]:

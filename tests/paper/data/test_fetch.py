@@ -399,33 +399,27 @@ def certificate(server: Server, tmp_path: Path) -> Path:
     return certificate
 
 
-def test_resumes_over_https(
-    server: Server,
-    tmp_path: Path,
-    policy: Policy,
-    certificate: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def trusted(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes downloads trust the certificate."""
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+
+
+@pytest.mark.usefixtures("trusted")
+def test_resumes_over_https(server: Server, tmp_path: Path, policy: Policy) -> None:
     url = server.url("/file", good(CONTENT, part=0.4), good(CONTENT)).replace("http:", "https:")
     assert fetch(file_of(url), tmp_path / "cache", policy=policy).read_bytes() == CONTENT
     assert [text is None for text in server.ranges] == [True, False]
 
 
-def test_slow_over_https(
-    server: Server,
-    tmp_path: Path,
-    policy: Policy,
-    certificate: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.usefixtures("trusted")
+def test_slow_over_https(server: Server, tmp_path: Path, policy: Policy) -> None:
     def slow(handler: BaseHTTPRequestHandler) -> None:
         reply(handler, 200, b"", Content_Length=len(CONTENT))
         for _ in range(200):
             handler.wfile.write(b"x")
             time.sleep(0.02)
 
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
     url = server.url("/file", slow).replace("http:", "https:")
     hasty = replace(policy, attempts=1, window=0.2)
     with pytest.raises(Unavailable, match=r"came in 0.* s, at least 5.0 kB a second are expected"):

@@ -315,15 +315,6 @@ def test_every_number_and_claim_has_a_verdict(verdicts: Verdicts, settings: Sett
         ("uci/year/nll/v_wta/K5", "paper", "not run"),
         ("uci/boston/rows/data", "paper", "reproduced"),
         ("uci/kin8nm/inputs/data", "paper", "not comparable"),
-    ],
-)
-def test_known_numbers(verdicts: Verdicts, name: str, protocol: str, verdict: str) -> None:
-    assert of(verdicts, name, protocol)["verdict"] == verdict
-
-
-@pytest.mark.parametrize(
-    ("name", "protocol", "verdict"),
-    [
         ("uci_competitive_with_mdn", "paper", "fails"),
         ("uci_competitive_with_mdn", "released", "holds"),
         ("uci_competitive_with_mdn", "printed", "holds"),
@@ -337,7 +328,7 @@ def test_known_numbers(verdicts: Verdicts, name: str, protocol: str, verdict: st
         ("audio_k_gains_from_K", "printed", "mixed"),  # 2.08, 2.09, 2.09
     ],
 )
-def test_known_claims(verdicts: Verdicts, name: str, protocol: str, verdict: str) -> None:
+def test_known_verdicts(verdicts: Verdicts, name: str, protocol: str, verdict: str) -> None:
     assert of(verdicts, name, protocol)["verdict"] == verdict
 
 
