@@ -16,7 +16,7 @@ AUDIO_SCENES = figure_table.scene_figures(AUDIO_STUDY, AUDIO_SHOWN)
 PICTURES = figure_table.synthetic_figures(
     STUDY, config["figures"], f"{SYNTHETIC}/metrics/{{table}}.parquet", PREDICTIONS
 )
-UCI_TOGETHER = ["nll", "rmse", "search_v_wta", "search_k_wta", "search_tk_hist"]
+UCI_TOGETHER = UCI_STUDY.figures
 AUDIO_TOGETHER = ["nll_against_h", "monte_carlo", "dispersion"]
 # Each of these is a job of its own; the others of a protocol are one job together.
 TOGETHER = expand(

@@ -19,6 +19,7 @@ from __future__ import annotations
 __all__ = [
     "METHODS",
     "NETWORKS",
+    "PROPOSED",
     "Method",
     "Network",
     "in_panel",
@@ -67,12 +68,14 @@ class Network:
         studies: where it is trained.
         drawn: whether predictions are drawn as atoms with their cells, or with circles of one
             standard deviation.
+        on_grid: whether its atoms are the bins of a grid, which the configuration has for each K.
     """
 
     title: str
     outputs: int
     studies: tuple[str, ...]
     drawn: Literal["cells", "circles"]
+    on_grid: bool = False
 
 
 # Panels and tables are `nll`, `emd` and `risk` (figures against K), `nll against h`, `tuned`
@@ -177,9 +180,17 @@ NETWORKS: dict[str, Network] = {
     "wta": Network(
         "Score-based WTA", outputs=3, studies=("synthetic", "uci", "audio"), drawn="cells"
     ),
-    "hist": Network("Histogram", outputs=1, studies=("synthetic", "uci", "audio"), drawn="cells"),
+    "hist": Network(
+        "Histogram",
+        outputs=1,
+        studies=("synthetic", "uci", "audio"),
+        drawn="cells",
+        on_grid=True,
+    ),
     "m_vmf": Network("M-vMF", outputs=5, studies=("audio",), drawn="circles"),
 }
+
+PROPOSED = "v_wta"  # the method that the paper proposes; pictures show its network
 
 
 def in_panel(panel: str) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from vwta.paper.methods import NETWORKS
+
 Files = Callable[[Any], list[str]]
 KEYS = ("datasets", "models", "K", "seeds")
 
@@ -91,7 +93,7 @@ class Study:
 
     def grid(self, wildcards: Any) -> list[int] | None:
         """The grid of a histogram with the job's K, None for another model."""
-        if wildcards.model != "hist":
+        if not NETWORKS[wildcards.model].on_grid:
             return None
         grids = {math.prod(grid): grid for grid in self["grids"]}
         return list(grids[int(wildcards.K)])

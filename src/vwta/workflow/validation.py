@@ -27,6 +27,8 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
+from vwta.paper.methods import NETWORKS
+
 BOUNDS = {
     "minimum": ">=",
     "exclusiveMinimum": ">",
@@ -223,10 +225,10 @@ def _grids(name: str, study: dict[str, Any]) -> Iterator[str]:
         if size in sizes[:index]:
             grid, other = study["grids"][index], study["grids"][sizes.index(size)]
             yield f"{name}.grids[{index}] = {grid}: has {size} bins, as many as {other}"
-    if "hist" in study["models"]:
+    for model in (kind for kind in study["models"] if NETWORKS[kind].on_grid):
         for index, K in enumerate(study["K"]):
             if K not in sizes:
-                yield f"{name}.K[{index}] = {K}: hist needs an entry of grids with {K} bins"
+                yield f"{name}.K[{index}] = {K}: {model} needs an entry of grids with {K} bins"
 
 
 def _properties(study: dict[str, Any]) -> Iterator[str]:
