@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from vwta.io.storage import read_metadata, read_table, write_table
-from vwta.paper.collection import collect, merge, read_parts, write_parts
+from vwta.paper.collection import collect, cost, merge, read_parts, write_parts
 from vwta.paper.metrics import COLUMNS, tidy
 
 
@@ -106,3 +106,16 @@ def test_unaccounted_rows_are_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"account for 0 of 1 rows\. Remedy: collect it anew"):
         merge(tmp_path / "none", tmp_path / "old", tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_job_with_two_tables_is_counted_once(tmp_path: Path) -> None:
+    job = {"revision": "abc", "made": "noon", "cpu_seconds": 36}
+    training = {**job, "cpu_seconds": 360, "model": "wta", "settings": {}}
+    records = {"evaluation": {**job, "trainings": [training]}, "searches": job}
+    for name, record in records.items():
+        part = tidy([{"value": 0.5}]), {"provenance": record}
+        write_parts(tmp_path / name, {f"results/{name}.parquet": part})
+    assert cost([tmp_path / name for name in records]) == {
+        "evaluation": {"files": 1, "cpu_hours": 0.01, "unknown": 0},
+        "wta network": {"files": 1, "cpu_hours": 0.1, "unknown": 0},
+    }

@@ -136,21 +136,23 @@ def facts(tables: Iterable[Path]) -> dict[str, list[str]]:
 
 
 def cost(tables: Iterable[Path]) -> dict[str, dict[str, float]]:
-    """Jobs of each kind behind the tables, and their CPU hours by their own records, each once.
+    """Jobs of each kind behind the tables, and their CPU hours by their own records.
 
-    A job that makes several files says in each how long it had taken so far; records that do not
-    tell are counted as `unknown`.
+    Each job is counted once: a second table of a job has a part of the record of the first, which
+    names its trainings too. Records without a time are counted as `unknown`.
     """
-    found: dict[str, dict[str, float | None]] = defaultdict(dict)
-    for kind, record in records(tables):
-        found[kind][json.dumps(record, sort_keys=True)] = record.get("cpu_seconds")
+    found: dict[str, list[float | None]] = defaultdict(list)
+    for jobs in _at_one_time(tables).values():
+        for kind, record in jobs:
+            if not any(record.items() < other.items() for _, other in jobs):
+                found[kind].append(record.get("cpu_seconds"))
     return {
         kind: {
-            "files": len(values),
-            "cpu_hours": round(sum(filter(None, values.values())) / 3600, 3),
-            "unknown": list(values.values()).count(None),
+            "files": len(seconds),
+            "cpu_hours": round(sum(filter(None, seconds)) / 3600, 3),
+            "unknown": seconds.count(None),
         }
-        for kind, values in sorted(found.items())
+        for kind, seconds in sorted(found.items())
     }
 
 
@@ -163,6 +165,15 @@ def records(tables: Iterable[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
         for name, part in read_metadata(table)["parts"].items():
             stem = Path(name.rpartition(" ")[0] or name).stem
             yield from _within(part, re.sub(r"_?(seed|split)\d+", "", stem))
+
+
+def _at_one_time(tables: Iterable[Path]) -> dict[str | None, list[tuple[str, dict[str, Any]]]]:
+    """Records of the tables, each once with its kind, by the time at which they were made."""
+    distinct = {json.dumps(found, sort_keys=True): found for found in records(tables)}
+    by_time: dict[str | None, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
+    for kind, record in distinct.values():
+        by_time[record.get("made")].append((kind, record))
+    return by_time
 
 
 def _keys(rows: pd.DataFrame) -> pd.DataFrame:
