@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 import vwta.paper.figures
 from vwta.io.storage import write_table
 from vwta.paper.collection import write_parts
-from vwta.paper.data.transfer import Policy
+from vwta.paper.downloads.transfer import Policy
 from vwta.paper.metrics import tidy
 from vwta.paper.page.contents import Contents, gather
 from vwta.paper.verdicts.differences import COLUMNS as DIFFERENCES

@@ -85,7 +85,7 @@ def test_imports_go_downwards_without_cycles() -> None:
         ("io.storage", ".errors.NoSpace", AssertionError),
         ("unheard_of", "vwta.io.storage", KeyError),
         ("geometry.spaces", "vwta.geometry.polygons", CycleError),
-        ("paper.data.synthetic", "vwta.paper.synthetic.train", CycleError),
+        ("paper.synthetic.true_laws", "vwta.paper.synthetic.train", CycleError),
     ],
 )
 def test_bad_import_is_found(module: str, name: str, error: type[Exception]) -> None:

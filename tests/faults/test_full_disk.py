@@ -13,8 +13,8 @@ import pytest
 from disturbed import Tree
 
 from vwta.io.errors import NoSpace
-from vwta.paper.data.fetch import File, Source, fetch
-from vwta.paper.data.transfer import Policy
+from vwta.paper.downloads.fetch import File, Source, fetch
+from vwta.paper.downloads.transfer import Policy
 
 TARGETS = ("synthetic", "results/smoke/uci/metrics/evaluation.parquet")
 
@@ -88,7 +88,7 @@ def test_download_goes_on_when_there_is_room(
     )
     policy = Policy(attempts=1, sleep=lambda _: None, margin=0)
     if not told:
-        monkeypatch.setattr("vwta.paper.data.transfer.check_space", lambda *arguments: None)
+        monkeypatch.setattr("vwta.paper.downloads.transfer.check_space", lambda *arguments: None)
     with pytest.raises(NoSpace, match="Remedy: free some space"):
         fetch(file, cache, None, policy)
     assert not (cache / "big").exists()

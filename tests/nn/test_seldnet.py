@@ -15,7 +15,7 @@ from vwta.nn.seldnet import (
     bin_directions,
     directions,
 )
-from vwta.paper.data.ansyn import unit_vector
+from vwta.paper.audio.ansyn import unit_vector
 
 SMALL = Sizes(channels=8, frames=5, bands=16, filters=3, pools=[4, 2], width=4, layers=2)
 PUBLISHED = Sizes(

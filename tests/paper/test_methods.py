@@ -19,7 +19,6 @@ from vwta.nn.heads import Hypotheses
 from vwta.nn.networks import MLP
 from vwta.paper import collection, estimators, methods, networks, problems, studies
 from vwta.paper.audio import networks as sphere
-from vwta.paper.data.synthetic import SingleGaussian
 from vwta.paper.estimators import ESTIMATORS, Recipe
 from vwta.paper.figures.against_K import quantitative
 from vwta.paper.figures.nll_against_h import nll_against_h
@@ -35,6 +34,7 @@ from vwta.paper.synthetic.generate import generate
 from vwta.paper.synthetic.predict import predict
 from vwta.paper.synthetic.tables import protocols_side_by_side
 from vwta.paper.synthetic.train import Settings, train
+from vwta.paper.synthetic.true_laws import SingleGaussian
 from vwta.paper.training import Job
 from vwta.paper.uci.tables import write_tables
 

@@ -18,7 +18,7 @@ from loading import environment
 from scipy.io import wavfile
 
 from vwta.io.storage import read_table
-from vwta.paper.data.ansyn import CLASSES, COLUMNS, RATE, list_scenes, read_scene
+from vwta.paper.audio.ansyn import CLASSES, COLUMNS, RATE, list_scenes, read_scene
 
 SCENES = "results/smoke/audio/scenes/{source}/ov1_split{split}"
 API = "/api/records/1237703"

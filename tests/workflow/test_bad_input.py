@@ -26,13 +26,13 @@ from vwta.__main__ import main as command
 from vwta.io.errors import explained
 from vwta.io.storage import write_tensors
 from vwta.nn.networks import initialise
+from vwta.paper.audio.ansyn import COLUMNS, RATE, Scene
 from vwta.paper.audio.features import Settings as Features
 from vwta.paper.audio.features import make_features
 from vwta.paper.audio.sources import unpack_split
-from vwta.paper.data.ansyn import COLUMNS, RATE, Scene
-from vwta.paper.data.fetch import File, Source, fetch
-from vwta.paper.data.transfer import Policy
-from vwta.paper.data.zenodo import read_lock
+from vwta.paper.downloads.fetch import File, Source, fetch
+from vwta.paper.downloads.transfer import Policy
+from vwta.paper.downloads.zenodo import read_lock
 from vwta.paper.networks import build
 from vwta.paper.synthetic.predict import predict
 from vwta.paper.synthetic.train import Settings as Training

@@ -11,13 +11,13 @@ import yaml
 from loading import ROOT
 from snakemake.utils import update_config
 
-from vwta.paper.data.ansyn import CLASSES
-from vwta.paper.data.regression import splits_sha256
-from vwta.paper.data.synthetic import PROBLEMS
-from vwta.paper.data.uci import SETS, official_splits
+from vwta.paper.audio.ansyn import CLASSES
 from vwta.paper.estimators import swept_in
 from vwta.paper.networks import NETWORKS
 from vwta.paper.problems import title
+from vwta.paper.synthetic.true_laws import PROBLEMS
+from vwta.paper.uci.datasets import SETS, official_splits
+from vwta.paper.uci.regression import splits_sha256
 from vwta.workflow import validation
 
 SCHEMAS = ROOT / "workflow/schemas"

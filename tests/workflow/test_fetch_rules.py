@@ -16,7 +16,7 @@ import yaml
 from loading import environment
 
 from vwta.io.storage import read_tensors
-from vwta.paper.data.regression import matrix_sha256
+from vwta.paper.uci.regression import matrix_sha256
 
 MATRIX = np.arange(70.0).reshape(5, 14) / 8
 

@@ -86,7 +86,7 @@ def test_rules_start_no_shell() -> None:
 
 
 def test_downloads_have_one_door() -> None:
-    """Only one module speaks to the network; tests/paper/data/test_fetch.py says how."""
+    """Only one module speaks to the network; tests/paper/downloads/test_fetch.py says how."""
     users = [path.name for path in SOURCES if re.search(r"\brequests\b|urlopen", path.read_text())]
     assert users == ["connection.py"]
 

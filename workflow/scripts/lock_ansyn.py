@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from vwta.paper.data.zenodo import lock_record
+from vwta.paper.downloads.zenodo import lock_record
 from vwta.workflow.job import job
 from vwta.workflow.notes import noted
 

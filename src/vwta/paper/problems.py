@@ -1,9 +1,9 @@
 """The data sets of all studies: what readers call them, and how they are drawn.
 
-The laws of the synthetic problems and their constants are in :mod:`vwta.paper.data.synthetic`, the
-readers of the other data in :mod:`vwta.paper.data`; numbers of a protocol, such as the domain, are
-in the configuration. They are not in this table since results depend on them: a title or
-a colour may change without any number being computed again.
+The laws of the synthetic problems are in :mod:`vwta.paper.synthetic.true_laws`, the readers of
+other data in :mod:`vwta.paper.uci.datasets` and :mod:`vwta.paper.audio.ansyn`; numbers of
+a protocol, such as the domain, are in the configuration. They are not in this table since results
+depend on them: a title or a colour may change without any number being computed again.
 
 The module imports nothing heavy: rules of the workflow read it too.
 """

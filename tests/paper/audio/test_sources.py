@@ -13,11 +13,11 @@ from scipy.io import wavfile
 
 from vwta.io import storage
 from vwta.io.errors import BadArchive, BadRecording, Mismatch, NoSpace, Unavailable
+from vwta.paper.audio.ansyn import CLASSES, COLUMNS, RATE, list_scenes, read_scene
+from vwta.paper.audio.scenes import read_sounds
 from vwta.paper.audio.sources import gather_recordings, make_split, unpack_split
-from vwta.paper.data.ansyn import CLASSES, COLUMNS, RATE, list_scenes, read_scene
-from vwta.paper.data.fetch import File, Source
-from vwta.paper.data.scenes import read_sounds
-from vwta.paper.data.transfer import Policy
+from vwta.paper.downloads.fetch import File, Source
+from vwta.paper.downloads.transfer import Policy
 
 POLICY = Policy(sleep=lambda seconds: None, timeout=(5.0, 5.0), margin=0)
 TINY = {"seed": 1, "sizes": {"train": 1, "test": 1}, "seconds": 6}

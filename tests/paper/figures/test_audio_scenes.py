@@ -15,7 +15,7 @@ from torch import Tensor
 
 from vwta.geometry.spaces import unit
 from vwta.io.storage import write_tensors
-from vwta.paper.data.ansyn import CLASSES, unit_vector
+from vwta.paper.audio.ansyn import CLASSES, unit_vector
 from vwta.paper.figures import audio_scenes as module
 from vwta.paper.figures.audio_scenes import borders, outline, scenes, scenes_on_sphere
 from vwta.paper.figures.qualitative import SCORES, TARGET

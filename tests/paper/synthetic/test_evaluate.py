@@ -12,7 +12,6 @@ from scipy import stats
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_metadata, read_table, read_tensors, write_tensors
 from vwta.paper.collection import collect_curves
-from vwta.paper.data.synthetic import SingleGaussian
 from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.metrics import MetricsFile
 from vwta.paper.networks import NETWORKS
@@ -20,6 +19,7 @@ from vwta.paper.synthetic.estimators import estimators
 from vwta.paper.synthetic.evaluate import Settings, evaluate, load_network
 from vwta.paper.synthetic.train import Settings as Training
 from vwta.paper.synthetic.train import train
+from vwta.paper.synthetic.true_laws import SingleGaussian
 from vwta.paper.training import Job
 from vwta.seeds import generator
 

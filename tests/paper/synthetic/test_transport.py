@@ -15,7 +15,6 @@ from vwta.distributions.mixtures import VoronoiMixture
 from vwta.geometry.kernels import Gaussian
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_table, read_tensors, write_tensors
-from vwta.paper.data.synthetic import problem
 from vwta.paper.estimators import measured_in
 from vwta.paper.metrics import MetricsFile
 from vwta.paper.networks import NETWORKS, build
@@ -27,6 +26,7 @@ from vwta.paper.synthetic.transport import (
     evaluate_emd,
     evaluate_emd_truth,
 )
+from vwta.paper.synthetic.true_laws import problem
 from vwta.seeds import generator
 
 SETTINGS = Settings(

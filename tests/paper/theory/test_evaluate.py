@@ -15,10 +15,10 @@ from vwta.geometry.spaces import Box
 from vwta.io.storage import read_metadata, read_table, write_table, write_tensors
 from vwta.nn.heads import Hypotheses
 from vwta.nn.networks import bin_centres
-from vwta.paper.data.synthetic import ChangingDamier, SingleGaussian
 from vwta.paper.metrics import COLUMNS, MetricsFile, tidy
 from vwta.paper.networks import NETWORKS, build
 from vwta.paper.synthetic.trained import load_network
+from vwta.paper.synthetic.true_laws import ChangingDamier, SingleGaussian
 from vwta.paper.theory.evaluate import Settings, evaluate_properties
 from vwta.paper.theory.identities import direction_rows, identity_rows
 from vwta.paper.theory.zador import effective_area, zador_risk

@@ -14,10 +14,10 @@ from loading import ROOT
 
 from vwta.__main__ import default_folder, main
 from vwta.io.storage import read_metadata, read_table, write_table
-from vwta.paper.data.uci import SETS
 from vwta.paper.methods import METHODS
 from vwta.paper.metrics import COLUMNS, tidy
 from vwta.paper.problems import PROBLEMS
+from vwta.paper.uci.datasets import SETS
 from vwta.paper.verdicts import claims, evidence, reported
 from vwta.paper.verdicts.comparisons import KINDS
 from vwta.paper.verdicts.configuration import load

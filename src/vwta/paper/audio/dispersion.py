@@ -20,8 +20,8 @@ from vwta.distributions.mixtures import DiracMixture
 from vwta.geometry.kernels import VonMisesFisher
 from vwta.nn.heads import Atoms, Components
 from vwta.nn.models import MixtureDensity, select
+from vwta.paper.audio.ansyn import CLASSES
 from vwta.paper.audio.targets import Targets
-from vwta.paper.data.ansyn import CLASSES
 
 Dispersions = Mapping[str, tuple[float, int]]
 """Mean dispersion in degrees of each class, and the number of frames it is over."""

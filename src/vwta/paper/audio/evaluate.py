@@ -22,9 +22,9 @@ from vwta.paper.audio import dispersion
 from vwta.paper.audio.estimators import estimators
 from vwta.paper.audio.frames import read_fold
 from vwta.paper.audio.monte_carlo import volume_rows
+from vwta.paper.audio.perturbation import Perturbation
 from vwta.paper.audio.predict import Predictions, read_predictions
 from vwta.paper.audio.targets import Targets
-from vwta.paper.data.perturbation import Perturbation
 from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.metrics import MetricsFile, nll
 from vwta.seeds import generator

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vwta.io.storage import read_tensors
-from vwta.paper.data.perturbation import Perturbation
-from vwta.paper.data.spectrograms import read_features
+from vwta.paper.audio.perturbation import Perturbation
+from vwta.paper.audio.spectrograms import read_features
 from vwta.seeds import generator
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vwta.io.errors import BadArchive, BadRecording, Mismatch, Unavailable
 from vwta.io.storage import atomic_folder
-from vwta.paper.data.ansyn import (
+from vwta.paper.audio.ansyn import (
     CHANNELS,
     CLASSES,
     RATE,
@@ -21,11 +21,11 @@ from vwta.paper.data.ansyn import (
     read_recording,
     sound_class,
 )
-from vwta.paper.data.archives import Limits, unpack
-from vwta.paper.data.fetch import File, fetch
-from vwta.paper.data.scenes import Settings, Sounds, make_scenes, read_sounds
-from vwta.paper.data.sounds import synthesise_all
-from vwta.paper.data.transfer import Policy
+from vwta.paper.audio.scenes import Settings, Sounds, make_scenes, read_sounds
+from vwta.paper.audio.sounds import synthesise_all
+from vwta.paper.downloads.archives import Limits, unpack
+from vwta.paper.downloads.fetch import File, fetch
+from vwta.paper.downloads.transfer import Policy
 
 SCENES = Limits(members=2000, total=8 * 2**30)  # an archive of ANSYN has 600 files, 3.2 GB
 RECORDINGS = Limits(members=2000, total=4 * 2**30)

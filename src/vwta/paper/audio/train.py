@@ -15,8 +15,8 @@ from vwta.nn import losses
 from vwta.nn.seldnet import bin_directions
 from vwta.paper.audio.frames import AudioData, active, labels_of, read_fold
 from vwta.paper.audio.networks import NETWORKS, build
-from vwta.paper.data.perturbation import Perturbation
-from vwta.paper.data.spectrograms import FEATURES, FRAMES
+from vwta.paper.audio.perturbation import Perturbation
+from vwta.paper.audio.spectrograms import FEATURES, FRAMES
 from vwta.paper.registry import Loss, named
 from vwta.paper.training import Job, Recipe, taken, train_seeds
 from vwta.training.loop import Objective, Schedule

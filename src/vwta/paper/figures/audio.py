@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import StrMethodFormatter
 
 from vwta.io.storage import read_table
-from vwta.paper.data.ansyn import CLASSES
+from vwta.paper.audio.ansyn import CLASSES
 from vwta.paper.estimators import measured_in
 from vwta.paper.figures.labels import keep_apart
 from vwta.paper.figures.nll_against_h import nll_panel

@@ -23,8 +23,8 @@ from torch import Tensor
 from vwta.geometry.polygons import walk
 from vwta.geometry.spaces import Sphere
 from vwta.io.storage import read_tensors
-from vwta.paper.data.ansyn import CLASSES, unit_vector
-from vwta.paper.data.perturbation import angles
+from vwta.paper.audio.ansyn import CLASSES, unit_vector
+from vwta.paper.audio.perturbation import angles
 from vwta.paper.figures.labels import keep_apart
 from vwta.paper.figures.qualitative import SCORES, TARGET, square_panels
 from vwta.paper.figures.style import COLUMN, save, style

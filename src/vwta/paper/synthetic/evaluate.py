@@ -16,11 +16,11 @@ from torch import Tensor, nn
 from vwta.distributions.bandwidth import tune
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_tensors, sha256
-from vwta.paper.data.synthetic import Problem
 from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.metrics import MetricsFile, likelihood_rows, risk
 from vwta.paper.synthetic.estimators import estimators
 from vwta.paper.synthetic.trained import load_network
+from vwta.paper.synthetic.true_laws import Problem
 
 logger = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from vwta.io.provenance import provenance
 from vwta.io.storage import write_tensors
-from vwta.paper.data.synthetic import problem
 from vwta.paper.networks import NETWORKS
 from vwta.paper.synthetic.trained import load_network
+from vwta.paper.synthetic.true_laws import problem
 from vwta.seeds import generator
 
 RECORDED = ("dataset", "model", "K", "seed", "revision", "code", "data", "made")

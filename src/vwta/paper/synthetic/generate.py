@@ -10,7 +10,7 @@ from typing import Any
 
 from vwta.io.provenance import provenance
 from vwta.io.storage import write_tensors
-from vwta.paper.data.synthetic import Problem, inputs, problem
+from vwta.paper.synthetic.true_laws import Problem, inputs, problem
 from vwta.seeds import generator
 
 SPLITS = ("train", "validation", "test")

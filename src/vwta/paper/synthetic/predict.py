@@ -12,8 +12,8 @@ import torch
 
 from vwta.io.provenance import provenance
 from vwta.io.storage import write_tensors
-from vwta.paper.data.synthetic import problem
 from vwta.paper.synthetic.trained import load_network
+from vwta.paper.synthetic.true_laws import problem
 from vwta.seeds import generator
 
 

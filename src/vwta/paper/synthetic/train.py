@@ -17,9 +17,9 @@ from vwta.io.storage import read_tensors, sha256
 from vwta.nn import losses
 from vwta.nn.networks import WTANetwork
 from vwta.nn.starts import k_means_plus_plus, start_at
-from vwta.paper.data.synthetic import Problem, inputs, problem
 from vwta.paper.networks import NETWORKS, build
 from vwta.paper.registry import named
+from vwta.paper.synthetic.true_laws import Problem, inputs, problem
 from vwta.paper.training import Job, Recipe, taken, train_seeds
 from vwta.seeds import generator
 from vwta.training.loop import Data, FixedData, Objective, Schedule, Scheduled
@@ -40,7 +40,7 @@ class Settings:
         score_reduction: how the loss of the scores goes over k.
         epochs_see: whether all epochs see the same rows, or each draws fresh ones.
         clouds: whether fresh rows come from the law frozen to as many points, see
-            :meth:`vwta.paper.data.synthetic.Problem.frozen`.
+            :meth:`vwta.paper.synthetic.true_laws.Problem.frozen`.
         sharing: the `kind` of sharing a target among hypotheses, see
             :func:`vwta.nn.losses.wta`, and its parameters.
         start: whether hypotheses start at random, or at targets that k-means++ picks.

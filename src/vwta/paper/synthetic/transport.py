@@ -26,13 +26,13 @@ from vwta.distributions.mixtures import DiracMixture, KernelMixture, VoronoiMixt
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_tensors, sha256
 from vwta.nn.models import Estimator
-from vwta.paper.data.clouds import cloud
-from vwta.paper.data.synthetic import problem
 from vwta.paper.emd import emd
 from vwta.paper.estimators import KERNELS, measured_in
 from vwta.paper.metrics import MetricsFile
+from vwta.paper.synthetic.clouds import cloud
 from vwta.paper.synthetic.estimators import estimators
 from vwta.paper.synthetic.trained import load_network
+from vwta.paper.synthetic.true_laws import problem
 from vwta.seeds import generator
 
 logger = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class Reference:
         inputs: how many of the test inputs to take, from the first on.
         samples: points drawn from each of the two laws, for each input.
         clouds: whether the true law's are drawn as in the published code, see
-            :func:`vwta.paper.data.clouds.cloud`.
+            :func:`vwta.paper.synthetic.clouds.cloud`.
     """
 
     seed: int

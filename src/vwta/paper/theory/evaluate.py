@@ -45,11 +45,11 @@ from vwta.geometry.lloyd import lloyd
 from vwta.geometry.outlines import Outlines
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_table, read_tensors, sha256
-from vwta.paper.data.synthetic import Problem
 from vwta.paper.estimators import measured_in
 from vwta.paper.metrics import MetricsFile
 from vwta.paper.networks import NETWORKS
 from vwta.paper.synthetic.trained import load_network
+from vwta.paper.synthetic.true_laws import Problem
 from vwta.paper.theory.convex_sets import (
     Region,
     cut_probability,

@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 
 from vwta.geometry.spaces import Box
-from vwta.paper.data.synthetic import Problem
+from vwta.paper.synthetic.true_laws import Problem
 from vwta.paper.theory.optimality import random_tv, total_variation
 
 TILES = 8  # along each side of the domain; jumps lie on their borders

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from vwta.geometry.lloyd import lloyd
-from vwta.paper.data.synthetic import Problem, problem
 from vwta.paper.metrics import MetricsFile, risk
+from vwta.paper.synthetic.true_laws import Problem, problem
 from vwta.paper.theory.zador import effective_area, entropy, grid_risk, zador_risk
 from vwta.seeds import generator
 

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vwta.paper.data.synthetic import ChangingDamier, Problem, RotatingMoons, SingleGaussian
+from vwta.paper.synthetic.true_laws import ChangingDamier, Problem, RotatingMoons, SingleGaussian
 
 HEXAGON = 5 / (18 * math.sqrt(3))
 REACH = 2.5  # all problems have their mass, and the square root of it, within [-REACH, REACH]^2

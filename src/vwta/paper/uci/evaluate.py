@@ -21,11 +21,11 @@ from vwta.io.errors import restored_from
 from vwta.io.provenance import provenance
 from vwta.io.storage import below, read_tensors, sha256, write_table
 from vwta.nn.networks import restore
-from vwta.paper.data.uci import official_splits
 from vwta.paper.estimators import ESTIMATORS, measured_in
 from vwta.paper.metrics import nll, rmse, tidy
 from vwta.paper.networks import build
 from vwta.paper.uci.choice import LINE
+from vwta.paper.uci.datasets import official_splits
 from vwta.paper.uci.laws import Law, law_of, mean_of_atoms
 from vwta.paper.uci.search import Found, Search, find
 from vwta.paper.uci.splits import divide

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from vwta.paper.data.regression import Split
+from vwta.paper.uci.regression import Split
 from vwta.seeds import generator
 from vwta.training.stacking import Rows
 
@@ -97,7 +97,7 @@ def divide(
         seed: seed of the choice.
 
     Example:
-        >>> from vwta.paper.data.regression import splits
+        >>> from vwta.paper.uci.regression import splits
         >>> parts = divide(torch.rand(10, 2), torch.rand(10), splits(10, 3), 0.2, seed=1)
         >>> [tuple(rows.x.shape) for rows in (parts.train, parts.validation, parts.test)]
         [(3, 7, 2), (3, 2, 2), (3, 1, 2)]

@@ -18,11 +18,11 @@ from torch import Tensor
 from vwta.io.storage import in_chunks, read_tensors, sha256, write_tensors
 from vwta.nn import losses
 from vwta.nn.networks import initialise
-from vwta.paper.data.uci import official_splits
 from vwta.paper.networks import NETWORKS, build
 from vwta.paper.registry import Loss, named
 from vwta.paper.training import Job, taken
 from vwta.paper.uci.choice import choose
+from vwta.paper.uci.datasets import official_splits
 from vwta.paper.uci.splits import Division, divide
 from vwta.seeds import stream
 from vwta.training.loop import Objective

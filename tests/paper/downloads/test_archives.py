@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from vwta.io.errors import BadArchive
-from vwta.paper.data.archives import Limits, extract, unpack
+from vwta.paper.downloads.archives import Limits, extract, unpack
 
 
 def archive_of(path: Path, members: dict[str | zipfile.ZipInfo, bytes]) -> Path:

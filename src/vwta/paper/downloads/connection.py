@@ -21,7 +21,7 @@ from requests.adapters import HTTPAdapter
 from requests.utils import requote_uri
 from urllib3.exceptions import NewConnectionError
 
-from vwta.paper.data.patience import Failed, Policy, Retry, Watch
+from vwta.paper.downloads.patience import Failed, Policy, Retry, Watch
 
 CHUNK = 2**16
 

@@ -27,7 +27,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from vwta.paper.data.ansyn import CLASSES
+from vwta.paper.audio.ansyn import CLASSES
 
 
 class Perturbation:

@@ -14,7 +14,7 @@ from pathlib import Path
 from vwta.io.errors import NoSpace
 from vwta.io.progress import Progress, size
 from vwta.io.storage import atomic, check_space, full_disk
-from vwta.paper.data.answers import (
+from vwta.paper.downloads.answers import (
     complete_length,
     is_continuation,
     retry_after,
@@ -22,8 +22,8 @@ from vwta.paper.data.answers import (
     validator,
     version,
 )
-from vwta.paper.data.connection import Response, answer, pieces
-from vwta.paper.data.patience import Failed, Policy, Retry, Watch
+from vwta.paper.downloads.connection import Response, answer, pieces
+from vwta.paper.downloads.patience import Failed, Policy, Retry, Watch
 
 BUSY = {408, 425, 429, 500, 502, 503, 504}  # worth another try
 

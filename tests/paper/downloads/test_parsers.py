@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from loading import ROOT
 
 from vwta.io.errors import BadArchive, BadRecording, BadTable, DataError, Mismatch
-from vwta.paper.data.ansyn import CHANNELS, COLUMNS, RATE, Event, read_events, read_recording
-from vwta.paper.data.archives import unpack
-from vwta.paper.data.own import read_csv
-from vwta.paper.data.regression import Table
-from vwta.paper.data.transfer import Policy
-from vwta.paper.data.uci import SETS, read
-from vwta.paper.data.zenodo import lock_record, read_lock
+from vwta.paper.audio.ansyn import CHANNELS, COLUMNS, RATE, Event, read_events, read_recording
+from vwta.paper.downloads.archives import unpack
+from vwta.paper.downloads.transfer import Policy
+from vwta.paper.downloads.zenodo import lock_record, read_lock
+from vwta.paper.uci.datasets import SETS, read
+from vwta.paper.uci.own import read_csv
+from vwta.paper.uci.regression import Table
 from vwta.workflow import validation
 from vwta.workflow.configuration import unreadable
 
@@ -207,7 +207,7 @@ def test_records(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def download(url: str, path: Path, policy: Policy) -> None:
         path.write_bytes(content)
 
-    monkeypatch.setattr("vwta.paper.data.zenodo.download", download)
+    monkeypatch.setattr("vwta.paper.downloads.zenodo.download", download)
     (tmp_path / "lock.json").unlink(missing_ok=True)
     url = "https://host/api/records/1"
     try:

@@ -9,7 +9,7 @@ import math
 import torch
 from torch import Tensor
 
-from vwta.paper.data.synthetic import Problem, RotatingMoons
+from vwta.paper.synthetic.true_laws import Problem, RotatingMoons
 
 
 def cloud(law: Problem, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
@@ -29,7 +29,7 @@ def cloud(law: Problem, x: Tensor, n: int, generator: torch.Generator) -> Tensor
         The points, with shape `(n, *, 2)`.
 
     Example:
-        >>> from vwta.paper.data.synthetic import RotatingMoons
+        >>> from vwta.paper.synthetic.true_laws import RotatingMoons
         >>> moons = RotatingMoons(low=[-1.356, -0.873], high=[2.356, 1.373])
         >>> y = cloud(moons, torch.zeros(7, 1), 500, torch.Generator().manual_seed(0))
         >>> y.shape, y[:, 0].unique(dim=0).shape

@@ -22,8 +22,8 @@ from typing import Any, TextIO
 from vwta.io.errors import BadArchive, DataError, Mismatch, NoSpace, Unavailable, foreign
 from vwta.io.progress import Progress, size
 from vwta.io.storage import atomic, check_space, full_disk, key
-from vwta.paper.data.archives import Limits, extract
-from vwta.paper.data.transfer import Failed, Policy, download
+from vwta.paper.downloads.archives import Limits, extract
+from vwta.paper.downloads.transfer import Failed, Policy, download
 
 MIRROR = "VWTA_MIRROR"  # environment variable that names the mirror unless the caller does
 POLLED = 0.1  # seconds between two looks at a lock

@@ -34,7 +34,7 @@ from torch import Tensor
 
 from vwta.io.errors import BadRecording
 from vwta.io.storage import atomic
-from vwta.paper.data.ansyn import CHANNELS, RATE
+from vwta.paper.audio.ansyn import CHANNELS, RATE
 
 WINDOW = 1764
 HOP = 882

@@ -7,7 +7,7 @@ __all__ = ["diabetes"]
 import numpy as np
 
 from vwta.io.errors import Mismatch
-from vwta.paper.data.regression import Table, matrix_sha256
+from vwta.paper.uci.regression import Table, matrix_sha256
 
 
 def diabetes(sha256: str | None = None) -> Table:
@@ -17,7 +17,7 @@ def diabetes(sha256: str | None = None) -> Table:
     Annals of Statistics 32(2), 2004.
 
     Arguments:
-        sha256: what :func:`vwta.paper.data.regression.matrix_sha256` must give for inputs and
+        sha256: what :func:`vwta.paper.uci.regression.matrix_sha256` must give for inputs and
             target.
     """
     from sklearn.datasets import load_diabetes

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vwta.paper.data.ansyn import CLASSES, RATE, sound_class
-from vwta.paper.data.sounds import RECIPES, synthesise, synthesise_all
+from vwta.paper.audio.ansyn import CLASSES, RATE, sound_class
+from vwta.paper.audio.sounds import RECIPES, synthesise, synthesise_all
 
 WINDOW = 2048
 

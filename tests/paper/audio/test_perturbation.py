@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from vwta import VonMisesFisher
-from vwta.paper.data.ansyn import CLASSES, unit_vector
-from vwta.paper.data.perturbation import Perturbation, angles
+from vwta.paper.audio.ansyn import CLASSES, unit_vector
+from vwta.paper.audio.perturbation import Perturbation, angles
 from vwta.seeds import generator
 
 NOISE = Perturbation({kind: 5.0 + 5 * i for i, kind in enumerate(CLASSES)})

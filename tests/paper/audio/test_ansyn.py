@@ -7,7 +7,7 @@ import pytest
 from scipy.io import wavfile
 
 from vwta.io.errors import BadRecording, BadTable, Unavailable
-from vwta.paper.data.ansyn import (
+from vwta.paper.audio.ansyn import (
     CLASSES,
     COLUMNS,
     RATE,

@@ -16,8 +16,8 @@ from typing import Any
 
 from vwta.io.errors import Mismatch, Unavailable, foreign
 from vwta.io.storage import atomic
-from vwta.paper.data.fetch import MIRROR, File, Source
-from vwta.paper.data.transfer import Failed, Policy, download
+from vwta.paper.downloads.fetch import MIRROR, File, Source
+from vwta.paper.downloads.transfer import Failed, Policy, download
 
 RECORD = 10**7  # bytes that a record may have, Zenodo's take some thousand
 LARGEST = 10**12  # bytes that a file may have

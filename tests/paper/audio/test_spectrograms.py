@@ -8,8 +8,8 @@ import torch
 from scipy.signal import stft
 
 from vwta.io.errors import BadRecording
-from vwta.paper.data.ansyn import RATE
-from vwta.paper.data.spectrograms import (
+from vwta.paper.audio.ansyn import RATE
+from vwta.paper.audio.spectrograms import (
     CHUNK,
     chunks,
     features,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from vwta.io.errors import BadTable
-from vwta.paper.data.own import read_csv
-from vwta.paper.data.regression import is_discrete
+from vwta.paper.uci.own import read_csv
+from vwta.paper.uci.regression import is_discrete
 
 
 def written(tmp_path: Path, content: str | bytes) -> Path:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vwta.io.errors import BadTable, Mismatch
-from vwta.paper.data.regression import Split, Table, matrix_sha256, splits
+from vwta.paper.uci.regression import Split, Table, matrix_sha256, splits
 
 Matrix = NDArray[np.float64]
 Reader = Callable[[Path], tuple[Matrix, Sequence[str]]]
@@ -52,7 +52,7 @@ def read(name: str, path: Path, sha256: str | None = None) -> Table:
     Arguments:
         name: one of :data:`SETS`.
         path: the file.
-        sha256: what :func:`vwta.paper.data.regression.matrix_sha256` must give for the benchmark's
+        sha256: what :func:`vwta.paper.uci.regression.matrix_sha256` must give for the benchmark's
             matrix, unless it is unknown.
     """
     rule = SETS[name]

@@ -36,7 +36,7 @@ from scipy.io import wavfile
 
 from vwta.io.errors import BadRecording, Unavailable
 from vwta.io.storage import atomic
-from vwta.paper.data.ansyn import (
+from vwta.paper.audio.ansyn import (
     AZIMUTHS,
     CHANNELS,
     CLASSES,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vwta.paper.data.ansyn import CLASSES, RATE
+from vwta.paper.audio.ansyn import CLASSES, RATE
 from vwta.seeds import stream
 
 Wave = NDArray[np.float64]

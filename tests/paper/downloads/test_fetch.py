@@ -27,9 +27,9 @@ from loading import ROOT
 from vwta.io import storage
 from vwta.io.errors import NoSpace, Unavailable
 from vwta.io.progress import Progress, size
-from vwta.paper.data import transfer
-from vwta.paper.data.fetch import MIRROR, File, Source, fetch, fetch_all
-from vwta.paper.data.transfer import Policy
+from vwta.paper.downloads import transfer
+from vwta.paper.downloads.fetch import MIRROR, File, Source, fetch, fetch_all
+from vwta.paper.downloads.transfer import Policy
 
 CONTENT = bytes(range(256)) * 4096  # 1 MiB
 OTHER = CONTENT[::-1]
@@ -571,7 +571,7 @@ def test_only_one_fetches_a_file(server: Server, tmp_path: Path, policy: Policy)
 PROGRAM = """
 import sys
 from pathlib import Path
-from vwta.paper.data.fetch import File, Source, fetch
+from vwta.paper.downloads.fetch import File, Source, fetch
 url, checksum, cache = sys.argv[1:]
 fetch(File("uci/file.data", (Source(url),), (checksum,)), Path(cache))
 """

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from vwta.io.errors import Mismatch, Unavailable
-from vwta.paper.data.transfer import Policy
-from vwta.paper.data.zenodo import lock_record, read_lock
+from vwta.paper.downloads.transfer import Policy
+from vwta.paper.downloads.zenodo import lock_record, read_lock
 
 NAMES = [f"ov{overlap}_split{split}.zip" for overlap in (1, 2, 3) for split in (1, 2, 3)]
 LOCK = "audio/ansyn.lock.json"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.io import wavfile
 
 from vwta.io.errors import BadRecording, Unavailable
-from vwta.paper.data.ansyn import (
+from vwta.paper.audio.ansyn import (
     AZIMUTHS,
     CLASSES,
     ELEVATIONS,
@@ -24,7 +24,7 @@ from vwta.paper.data.ansyn import (
     sound_class,
     unit_vector,
 )
-from vwta.paper.data.scenes import (
+from vwta.paper.audio.scenes import (
     NORMALISATIONS,
     ORDERS,
     Settings,

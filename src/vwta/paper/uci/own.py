@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from vwta.io.errors import BadTable
-from vwta.paper.data.regression import Table
+from vwta.paper.uci.regression import Table
 
 
 def read_csv(path: Path, target: str, delimiter: str = ",") -> Table:

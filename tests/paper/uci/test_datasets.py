@@ -12,21 +12,21 @@ import yaml
 from loading import ROOT
 
 from vwta.io.errors import BadTable, Mismatch
-from vwta.paper.data import uci
-from vwta.paper.data.embedded import diabetes
-from vwta.paper.data.regression import matrix_sha256, splits, splits_sha256
+from vwta.paper.uci import datasets
+from vwta.paper.uci.embedded import diabetes
+from vwta.paper.uci.regression import matrix_sha256, splits, splits_sha256
 
 MIRROR = Path(os.environ.get("VWTA_MIRROR") or ROOT.parent / "shared" / "data")
 TABLE = yaml.safe_load((ROOT / "config/data.yaml").read_text(encoding="utf-8"))["uci"]
 
 
-@pytest.mark.parametrize("name", uci.SETS)
+@pytest.mark.parametrize("name", datasets.SETS)
 def test_official_files_give_the_benchmark(name: str) -> None:
     entry = TABLE[name]
     path = MIRROR / entry["file"]["path"]
     if not path.exists():
         pytest.skip(f"{entry['file']['path']} is in no mirror; set VWTA_MIRROR to its folder")
-    table = uci.read(name, path, entry.get("matrix"))
+    table = datasets.read(name, path, entry.get("matrix"))
     assert table.inputs.shape == (entry["rows"], entry["inputs"])
     assert table.target.shape == (entry["rows"],)
     assert len(table.columns) == entry["inputs"]
@@ -58,8 +58,8 @@ def test_blanks(tmp_path: Path, name: str, columns: int, delimiter: str, end: st
     matrix = numbers(5, columns)
     text = lines(matrix, delimiter).replace("\n", "\n ") + end
     (tmp_path / "file").write_text(" " + text)
-    table = uci.read(name, tmp_path / "file", matrix_sha256(matrix))
-    d = uci.SETS[name].inputs
+    table = datasets.read(name, tmp_path / "file", matrix_sha256(matrix))
+    d = datasets.SETS[name].inputs
     assert np.array_equal(table.inputs, matrix[:, :d])
     assert np.array_equal(table.target, matrix[:, d])
     assert d == {"boston": 13, "yacht": 6, "naval": 16}[name]
@@ -74,7 +74,7 @@ def test_headers(tmp_path: Path, name: str, columns: int, delimiter: str, place:
     matrix = numbers(4, columns)
     header = delimiter.strip().join(f'"name {index}"' for index in range(columns))
     (tmp_path / "file").write_text(f"{header}\n{lines(matrix, delimiter)}")
-    table = uci.read(name, tmp_path / "file")
+    table = datasets.read(name, tmp_path / "file")
     assert np.array_equal(table.target, matrix[:, place])
     assert np.array_equal(table.inputs, np.delete(matrix, place, axis=1))
     assert table.label == f"name {place}"
@@ -85,7 +85,7 @@ def test_digits_are_read_as_python_does(tmp_path: Path) -> None:
     """A fast parser may miss the last bit: these are cases in which some do."""
     cells = ["1.9948468e-01", "0.31754", "803446.6966", "2.2250738585072014e-308", "1e23", "9.4"]
     (tmp_path / "file").write_text(" ".join([*cells, "8.41"]))
-    table = uci.read("yacht", tmp_path / "file")
+    table = datasets.read("yacht", tmp_path / "file")
     assert table.inputs[0].tolist() == [float(cell) for cell in cells]
 
 
@@ -110,7 +110,7 @@ def test_concrete_is_rounded_half_up_in_decimal(tmp_path: Path) -> None:
     halves = [0.25, 0.35, 2.45, 540.05, 0.15, 1040.65, -0.25]  # in binary above and below a half
     rows = [[*halves, 28, 2.675], [*halves, 3.14, 0.125]]
     xls(tmp_path / "file", [[f"column {i}" for i in range(9)], *rows])
-    table = uci.read("concrete", tmp_path / "file")
+    table = datasets.read("concrete", tmp_path / "file")
     assert table.inputs[0].tolist() == [0.3, 0.4, 2.5, 540.1, 0.2, 1040.7, -0.3, 28.0]
     assert table.inputs[1, 7] == 3.14, "the age is left as it is"
     assert table.target.tolist() == [2.68, 0.13]
@@ -134,13 +134,13 @@ def test_power_is_the_fifth_sheet(tmp_path: Path) -> None:
     sheets = {f"Sheet{i}": [header, *matrix.tolist()] for i in range(1, 5)}
     path = tmp_path / "file.xlsx"
     xlsx(path, {**sheets, "Sheet5": [header, *matrix[order].tolist()], "Sheet6": [header]})
-    table = uci.read("power", path)
+    table = datasets.read("power", path)
     assert np.array_equal(table.inputs, matrix[order, :4])
     assert np.array_equal(table.target, matrix[order, 4])
     assert table.columns == ("AT", "V", "AP", "RH")
     xlsx(path, sheets)
     with pytest.raises(BadTable, match="Sheet5"):
-        uci.read("power", path)
+        datasets.read("power", path)
 
 
 def test_energy_has_one_target(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_energy_has_one_target(tmp_path: Path) -> None:
     rows = [[0.98, 514.5, 294, 110.25, 7, 2, 0.125, 0, 15.555, 21.33, None]] * 2
     empty = [[None] * 11] * 3
     xlsx(tmp_path / "file.xlsx", {"Φύλλο1": [header, *rows, *empty], "Φύλλο2": []})
-    table = uci.read("energy", tmp_path / "file.xlsx")
+    table = datasets.read("energy", tmp_path / "file.xlsx")
     assert table.inputs.tolist() == [[0.98, 514.5, 294.0, 110.25, 7.0, 2.0, 0.125, 0.0]] * 2
     assert table.target.tolist() == [15.56, 15.56]
     assert (table.columns[-1], table.label) == ("X8", "Y1")
@@ -171,9 +171,9 @@ def write_year(path: Path, rows: int, block: int = 5000) -> np.ndarray:
 
 
 def test_year_has_the_target_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uci, "BLOCK", 10_000)  # so that there are several
+    monkeypatch.setattr(datasets, "BLOCK", 10_000)  # so that there are several
     matrix = write_year(tmp_path / "file", 70, block=50)
-    table = uci.read("year", tmp_path / "file")
+    table = datasets.read("year", tmp_path / "file")
     assert table.inputs.shape == (70, 90)
     assert np.array_equal(table.inputs[:50], matrix[:, 1:])
     assert np.array_equal(table.target[50:], matrix[:20, 0])
@@ -181,7 +181,7 @@ def test_year_has_the_target_first(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     text = (tmp_path / "file").read_text().rstrip("\n")
     (tmp_path / "no last line end").write_text(text)
-    assert np.array_equal(uci.read("year", tmp_path / "no last line end").target, table.target)
+    assert np.array_equal(datasets.read("year", tmp_path / "no last line end").target, table.target)
 
 
 @pytest.mark.slow
@@ -195,7 +195,7 @@ def test_year_fits_into_memory(tmp_path: Path) -> None:
     program = (
         "import resource, sys\n"
         "from pathlib import Path\n"
-        "from vwta.paper.data.uci import official_splits, read\n"
+        "from vwta.paper.uci.datasets import official_splits, read\n"
         "table = read('year', Path(sys.argv[1]))\n"
         "(split,) = official_splits('year', len(table.target), 1)\n"
         "print(*table.inputs.shape, len(split.test), table.inputs[:5000].sum().hex())\n"
@@ -231,7 +231,7 @@ def test_wrong_files_are_named(tmp_path: Path, case: str) -> None:
     path = tmp_path / "file.xlsx"
     write(path)
     with pytest.raises(BadTable, match=why) as error:
-        uci.read(name, path)
+        datasets.read(name, path)
     assert str(error.value).startswith(f"{path} is not the file of {name}: ")
     assert "Remedy" in str(error.value)
 
@@ -241,29 +241,29 @@ def test_other_numbers_are_noticed(tmp_path: Path) -> None:
     (tmp_path / "file").write_text(lines(matrix, " "))
     matrix[4, 6] = np.nextafter(matrix[4, 6], 9)
     with pytest.raises(Mismatch, match=rf"yacht.*sha256 {matrix_sha256(matrix)} is expected, .*"):
-        uci.read("yacht", tmp_path / "file", matrix_sha256(matrix))
+        datasets.read("yacht", tmp_path / "file", matrix_sha256(matrix))
 
 
 def test_splits_of_the_benchmark() -> None:
     """The stream goes on from split to split, and 90 % is rounded."""
-    parts = uci.official_splits("boston", 15, 3)
+    parts = datasets.official_splits("boston", 15, 3)
     stream = np.random.RandomState(1)
     for split in parts:
         order = stream.permutation(15)
         assert np.array_equal(np.concatenate(split), order)
         assert len(split.train) == 14, "13.5 is rounded to an even number"
     assert splits_sha256(parts) != splits_sha256(parts[::-1])
-    swapped = [uci.Split(train=test, test=train) for train, test in parts]
+    swapped = [datasets.Split(train=test, test=train) for train, test in parts]
     assert splits_sha256(parts) != splits_sha256(swapped)
 
 
 def test_split_of_year_is_its_authors() -> None:
-    (split,) = uci.official_splits("year", 515_345, 1)
+    (split,) = datasets.official_splits("year", 515_345, 1)
     assert (split.train[0], split.train[-1], split.test[0]) == (0, 463_714, 463_715)
     assert split.test[-1] == 515_344
     for rows, count in ((515_345, 2), (463_715, 1)):
         with pytest.raises(ValueError, match="year has 1 split"):
-            uci.official_splits("year", rows, count)
+            datasets.official_splits("year", rows, count)
 
 
 def test_splits_of_own_data() -> None:

@@ -9,8 +9,9 @@ from loading import ROOT
 from scipy import integrate, stats
 from torch import Tensor
 
-from vwta.paper.data.clouds import cloud
-from vwta.paper.data.synthetic import (
+from vwta.paper.synthetic.clouds import cloud
+from vwta.paper.synthetic.generate import law_of_split
+from vwta.paper.synthetic.true_laws import (
     PROBLEMS,
     MoonCloud,
     Problem,
@@ -19,7 +20,6 @@ from vwta.paper.data.synthetic import (
     inputs,
     problem,
 )
-from vwta.paper.synthetic.generate import law_of_split
 from vwta.seeds import generator
 
 CONSTANTS = yaml.safe_load((ROOT / "config/config.yaml").read_text())["synthetic"]["constants"]
