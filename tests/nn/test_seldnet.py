@@ -1,19 +1,16 @@
 """Networks on spectrograms: sizes, directions, gradients."""
 
-import math
-
 import pytest
 import torch
 from torch import Tensor, nn
 
+from vwta.geometry.grids import bin_directions
 from vwta.nn.seldnet import (
     DirectionHistogram,
     DirectionMixture,
     DirectionNetwork,
     SELDnet,
     Sizes,
-    bin_directions,
-    directions,
 )
 from vwta.paper.audio.ansyn import unit_vector
 
@@ -136,20 +133,3 @@ def test_other_shapes_are_refused() -> None:
         network(spectrograms()[:, :, :4])
     with pytest.raises(ValueError, match=r"\[4, 8\].*16 bands"):
         SELDnet(**{**SMALL, "pools": [4, 8]})
-
-
-@pytest.mark.parametrize(("rows", "columns"), [(3, 3), (4, 4), (5, 4), (5, 5)])
-def test_bins_follow_the_printed_formula(rows: int, columns: int) -> None:
-    pairs = [(i, j) for i in range(1, rows + 1) for j in range(1, columns + 1)]
-    azimuths = [-180 + (i - 0.5) * 360 / rows for i, _ in pairs]
-    elevations = [-90 + (j - 0.5) * 180 / columns for _, j in pairs]
-    expected = torch.from_numpy(unit_vector(azimuths, elevations))
-    assert torch.allclose(bin_directions(rows, columns), expected)
-
-
-def test_directions_wrap() -> None:
-    """An elevation beyond the pole comes down on the other side."""
-    angles = torch.tensor([[0.3, 2.0], [0.3 + 2 * math.pi, 2.0], [0.3 + math.pi, math.pi - 2.0]])
-    first, *others = directions(angles.double())
-    for other in others:
-        assert torch.allclose(first, other, atol=1e-6)

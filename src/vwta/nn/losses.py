@@ -10,7 +10,6 @@ batch without any target is 0.
 from __future__ import annotations
 
 __all__ = [
-    "angle",
     "annealed",
     "mixture",
     "relaxed",
@@ -33,6 +32,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from vwta.geometry.angles import angle_between
 from vwta.nn.heads import Components, Hypotheses
 
 Reduction = Literal["sum", "mean", "softmax"]
@@ -274,24 +274,6 @@ def sphere_mixture(components: Components, y: Tensor, active: Tensor) -> Tensor:
     return -_mean(terms.logsumexp(-1)[active])
 
 
-def angle(a: Tensor, b: Tensor) -> Tensor:
-    r"""Angle between unit vectors, :math:`2 \, \mathrm{atan2}(|a - b|, |a + b|)`, shape `(*)`.
-
-    It is :math:`\arccos a \cdot b`, but keeps its digits near 0 and :math:`\pi`. Its gradient is
-    tangent to the sphere and has length 1, except at 0 and :math:`\pi`, where it is 0.
-
-    Arguments:
-        a: unit vectors, with shape `(*, 3)`.
-        b: likewise.
-
-    Example:
-        >>> angle(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]))
-        tensor(1.5708)
-    """
-    apart = torch.linalg.vector_norm(a - b, dim=-1)
-    return 2 * torch.atan2(apart, torch.linalg.vector_norm(a + b, dim=-1))
-
-
 @torch.no_grad()
 def _nearest(points: Tensor, y: Tensor) -> Tensor:
     """Index of the nearest point; on the sphere the shortest chord has the smallest angle too."""
@@ -322,7 +304,7 @@ def _winner(points: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 def _mean_angle(points: Tensor, winner: Tensor, y: Tensor, active: Tensor) -> Tensor:
     """Mean angle between active targets `(*, S, 3)` and their winners `(*, S)`."""
-    return _mean(angle(_points_of(points, winner)[active], y[active]))
+    return _mean(angle_between(_points_of(points, winner)[active], y[active]))
 
 
 def _points_of(points: Tensor, winner: Tensor) -> Tensor:

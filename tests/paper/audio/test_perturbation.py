@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from vwta import VonMisesFisher
+from vwta.geometry.angles import to_angles
 from vwta.paper.audio.ansyn import CLASSES, unit_vector
-from vwta.paper.audio.perturbation import Perturbation, angles
+from vwta.paper.audio.perturbation import Perturbation
 from vwta.seeds import generator
 
 NOISE = Perturbation({kind: 5.0 + 5 * i for i, kind in enumerate(CLASSES)})
@@ -115,7 +116,7 @@ def test_wraps_and_poles() -> None:
     assert log_p == pytest.approx(-2 - math.log(2 * math.pi * sigma**2 * area))
     assert torch.isfinite(NOISE.log_density(toward(0, 90), toward(0, 50), kind))
     torch.testing.assert_close(
-        angles(toward(-90, 50)).rad2deg(), torch.tensor([-90.0, 50.0]).double()
+        to_angles(toward(-90, 50)).rad2deg(), torch.tensor([-90.0, 50.0]).double()
     )
 
 

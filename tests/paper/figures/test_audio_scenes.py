@@ -17,7 +17,7 @@ from vwta.geometry.spaces import unit
 from vwta.io.storage import write_tensors
 from vwta.paper.audio.ansyn import CLASSES, unit_vector
 from vwta.paper.figures import audio_scenes as module
-from vwta.paper.figures.audio_scenes import borders, outline, scenes, scenes_on_sphere
+from vwta.paper.figures.audio_scenes import outline, scenes, scenes_on_sphere
 from vwta.paper.figures.qualitative import SCORES, TARGET
 
 NOISE = {kind: 5.0 * number for number, kind in enumerate(CLASSES, 1)}
@@ -182,35 +182,6 @@ def test_an_ellipse_that_passes_a_pole_comes_down_behind_it() -> None:
     lowest = np.concatenate(behind)[:, 1].min()
     assert lowest == pytest.approx(80, abs=0.1)  # 70 + 30 is 10 beyond the pole
     assert np.concatenate(found)[:, 1].max() > 89
-
-
-def test_borders_are_halfway_between_the_two_nearest_atoms() -> None:
-    points = tensors()["points"][0, 0]
-    found = borders(points)
-    assert len(found) == 3 * K - 6  # Euler: three borders meet in each corner
-    for curve in found:
-        border = vectors(curve)
-        cosines = border @ points.numpy().T
-        nearest = np.sort(cosines, axis=1)
-        assert np.allclose(nearest[:, -1], nearest[:, -2], atol=1e-9)
-        inner = np.argsort(cosines, axis=1)[1:-1, -2:]
-        assert len({tuple(sorted(pair)) for pair in inner.tolist()}) == 1
-        steps = np.linalg.norm(np.diff(border, axis=0), axis=1)
-        assert np.rad2deg(steps).max() <= 0.5
-
-
-def test_two_atoms_share_a_great_circle() -> None:
-    atoms = directions((20.0, 10.0), (70.0, -30.0))
-    border = np.concatenate([vectors(curve) for curve in borders(atoms)])
-    normal = (atoms[0] - atoms[1]).numpy()
-    assert np.allclose(border @ normal, 0, atol=1e-9)
-    assert np.allclose(border.min(0), -border.max(0), atol=1e-3)  # all the way around
-
-
-def vectors(curve: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Unit vectors `(n, 3)` of a curve, without what stands between its pieces."""
-    azimuth, elevation = (part[~np.isnan(part)] for part in curve)
-    return unit_vector(azimuth, elevation)
 
 
 def test_some_frames_are_drawn_on_the_sphere(tmp_path: Path, drawn: list[Figure]) -> None:

@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from vwta.geometry.grids import bin_centres
 from vwta.geometry.outlines import Outlines
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_metadata, read_table, write_table, write_tensors
 from vwta.nn.heads import Hypotheses
-from vwta.nn.networks import bin_centres
 from vwta.paper.metrics import COLUMNS, MetricsFile, tidy
 from vwta.paper.networks import NETWORKS, build
 from vwta.paper.synthetic.trained import load_network

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from vwta.distributions.bandwidth import tune
+from vwta.geometry.angles import angle_between
 from vwta.nn.heads import Atoms
-from vwta.nn.losses import angle
 from vwta.nn.models import select
 from vwta.paper.audio import dispersion
 from vwta.paper.audio.estimators import estimators
@@ -171,6 +171,6 @@ def _risk(atoms: Atoms, targets: Targets) -> dict[str, Any]:
     total = 0.0
     for start in range(0, len(targets.y), BLOCK):
         points = atoms.points[targets.frame[start : start + BLOCK]]
-        nearest = angle(points, targets.y[start : start + BLOCK, None]).amin(-1)
+        nearest = angle_between(points, targets.y[start : start + BLOCK, None]).amin(-1)
         total += nearest.square().sum().item()
     return {"metric": "risk", "value": total / len(targets.y), "n": len(targets.y)}

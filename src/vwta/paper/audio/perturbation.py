@@ -19,7 +19,7 @@ It has no bound at the poles, but integrates to 1.
 
 from __future__ import annotations
 
-__all__ = ["Perturbation", "angles"]
+__all__ = ["Perturbation"]
 
 import math
 from collections.abc import Mapping
@@ -27,6 +27,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from vwta.geometry.angles import from_angles, to_angles
 from vwta.paper.audio.ansyn import CLASSES
 
 
@@ -67,7 +68,7 @@ class Perturbation:
         """
         noise = torch.randn((*kind.shape, 2), generator=generator, dtype=direction.dtype)
         noise = noise.to(direction.device) * self._scale(kind, direction).unsqueeze(-1)
-        moved = _vector(angles(direction) + noise)
+        moved = from_angles(to_angles(direction) + noise)
         return torch.where((kind >= 0).unsqueeze(-1), moved, direction)
 
     def log_density(self, y: Tensor, direction: Tensor, kind: Tensor) -> Tensor:
@@ -82,8 +83,8 @@ class Perturbation:
             The log-densities, with shape `(*)`.
         """
         scale = self._scale(kind, y)
-        alpha, epsilon = angles(y).unbind(-1)
-        azimuth, elevation = angles(direction).unbind(-1)
+        alpha, epsilon = to_angles(y).unbind(-1)
+        azimuth, elevation = to_angles(direction).unbind(-1)
         cosine = torch.hypot(y[..., 0], y[..., 1]).clamp_min(torch.finfo(y.dtype).tiny)
         return _log_torus(alpha - azimuth, epsilon, elevation, scale) - cosine.log()
 
@@ -118,7 +119,7 @@ class Perturbation:
         Returns:
             The entropies in nats, with shape `(*)`.
         """
-        elevation = angles(direction.double())[..., 1].expand(kind.shape)
+        elevation = to_angles(direction.double())[..., 1].expand(kind.shape)
         # Scenes have few elevations and classes: each pair is computed once.
         pairs = torch.stack([(elevation * 1e6).round(), kind.double()], -1).reshape(-1, 2)
         different, place = pairs.unique(dim=0, return_inverse=True)
@@ -130,18 +131,6 @@ class Perturbation:
 
     def _scale(self, kind: Tensor, like: Tensor) -> Tensor:
         return self.scales.to(like)[kind.clamp_min(0)]
-
-
-def angles(direction: Tensor) -> Tensor:
-    """Azimuth and elevation in radians, `(*, 2)`, of vectors `(*, 3)`; azimuth 0 at the poles."""
-    x, y, z = direction.unbind(-1)
-    return torch.stack([torch.atan2(y, x), torch.atan2(z, torch.hypot(x, y))], -1)
-
-
-def _vector(angle: Tensor) -> Tensor:
-    """Unit vectors `(*, 3)` of azimuths and elevations `(*, 2)`, whatever turns they made."""
-    a, e = angle.unbind(-1)
-    return torch.stack([a.cos() * e.cos(), a.sin() * e.cos(), e.sin()], -1)
 
 
 def _log_wrapped(x: Tensor, scale: Tensor) -> Tensor:

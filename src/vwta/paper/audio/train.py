@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from vwta.geometry.grids import bin_directions
 from vwta.io.storage import key, sha256
 from vwta.nn import losses
-from vwta.nn.seldnet import bin_directions
 from vwta.paper.audio.frames import AudioData, active, labels_of, read_fold
 from vwta.paper.audio.networks import NETWORKS, build
 from vwta.paper.audio.perturbation import Perturbation
