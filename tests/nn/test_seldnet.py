@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from vwta.geometry.angles import from_degrees
 from vwta.geometry.grids import bin_directions
 from vwta.nn.seldnet import (
     DirectionHistogram,
@@ -12,7 +13,6 @@ from vwta.nn.seldnet import (
     SELDnet,
     Sizes,
 )
-from vwta.paper.audio.ansyn import unit_vector
 
 SMALL = Sizes(channels=8, frames=5, bands=16, filters=3, pools=[4, 2], width=4, layers=2)
 PUBLISHED = Sizes(
@@ -100,7 +100,7 @@ def test_one_matrix_is_a_head_for_each_hypothesis() -> None:
         rows = [2 * k, 2 * k + 1, 12 + k]
         a, e, s = (features @ network.heads.weight[rows].T + network.heads.bias[rows]).unbind(-1)
         expected = torch.from_numpy(
-            unit_vector(*(angle.rad2deg().detach().numpy() for angle in (a, e)))
+            from_degrees(*(angle.rad2deg().detach().numpy() for angle in (a, e)))
         )
         assert torch.allclose(points[..., k, :], expected.float(), atol=1e-5)
         assert torch.allclose(logits[..., k], s, atol=1e-6)

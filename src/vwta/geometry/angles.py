@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["angle_between", "from_angles", "to_angles"]
+__all__ = ["angle_between", "from_angles", "from_degrees", "to_angles"]
 
+import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 
@@ -17,6 +19,17 @@ def from_angles(angles: Tensor) -> Tensor:
     """
     a, e = angles.unbind(-1)
     return torch.stack([a.cos() * e.cos(), a.sin() * e.cos(), e.sin()], -1)
+
+
+def from_degrees(azimuth: ArrayLike, elevation: ArrayLike) -> NDArray[np.float64]:
+    """Unit vectors `(*, 3)` of azimuths and elevations `(*)` in degrees, as arrays of numpy.
+
+    Example:
+        >>> from_degrees(90, 0).round(6)
+        array([0., 1., 0.])
+    """
+    a, e = np.deg2rad(azimuth), np.deg2rad(elevation)
+    return np.stack([np.cos(a) * np.cos(e), np.sin(a) * np.cos(e), np.sin(e) + 0 * a], -1)
 
 
 def to_angles(vectors: Tensor) -> Tensor:

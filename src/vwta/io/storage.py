@@ -14,6 +14,7 @@ __all__ = [
     "read_table",
     "read_tensors",
     "sha256",
+    "size",
     "write_table",
     "write_tensors",
 ]
@@ -29,7 +30,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vwta.io.errors import DISK_FULL, FREE_SPACE, NoSpace
-from vwta.io.progress import size
 
 if TYPE_CHECKING:  # these take a second to import, and not every job needs all of them
     import pandas as pd
@@ -88,6 +88,20 @@ def atomic_folder(folder: Path, needed: int = 0) -> Iterator[Path]:
         temporary.rename(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def size(number: float) -> str:
+    """A number of bytes in a unit that is easy to read.
+
+    Example:
+        >>> size(512), size(448_576_698)
+        ('512 B', '448.6 MB')
+    """
+    for unit in ("B", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.0f} B" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} GB"
 
 
 def check_space(folder: Path, needed: int, margin: int, remedy: str = OTHER_DISK) -> None:

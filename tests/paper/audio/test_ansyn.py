@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.io import wavfile
 
+from vwta.geometry.angles import from_degrees
 from vwta.io.errors import BadRecording, BadTable, Unavailable
 from vwta.paper.audio.ansyn import (
     CLASSES,
@@ -18,7 +19,6 @@ from vwta.paper.audio.ansyn import (
     read_events,
     read_recording,
     read_scene,
-    unit_vector,
 )
 
 HEADER = ",".join(COLUMNS) + "\n"
@@ -138,7 +138,7 @@ def test_frames_tell_class_and_direction() -> None:
     assert labels.kind[6].tolist() == [CLASSES.index("cough"), CLASSES.index("speech"), -1]
     assert labels.kind[8].tolist() == [CLASSES.index("speech"), -1, -1]
     np.testing.assert_allclose(labels.direction[6, 0], [0, 1, 0], atol=1e-15)
-    np.testing.assert_allclose(labels.direction[6, 1], unit_vector(-180, 30))
+    np.testing.assert_allclose(labels.direction[6, 1], from_degrees(-180, 30))
     np.testing.assert_allclose(np.linalg.norm(labels.direction, axis=-1), labels.active)
 
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from vwta import VonMisesFisher
-from vwta.geometry.angles import to_angles
-from vwta.paper.audio.ansyn import CLASSES, unit_vector
+from vwta.geometry.angles import from_degrees, to_angles
+from vwta.paper.audio.ansyn import CLASSES
 from vwta.paper.audio.perturbation import Perturbation
 from vwta.seeds import generator
 
@@ -19,7 +19,7 @@ KINDS = [0, 3, 7, 10]
 
 
 def toward(azimuth: float, elevation: float) -> Tensor:
-    return torch.from_numpy(unit_vector(azimuth, elevation))
+    return torch.from_numpy(from_degrees(azimuth, elevation))
 
 
 def sphere(nodes: int = 240) -> tuple[Tensor, Tensor]:
@@ -28,7 +28,7 @@ def sphere(nodes: int = 240) -> tuple[Tensor, Tensor]:
     elevation = 90 * where[:, None] + np.zeros(nodes)
     azimuth = 360 * np.arange(nodes) / nodes + np.zeros((nodes, 1))
     area = np.cos(np.deg2rad(elevation)) * weight[:, None] * math.pi / 2 * 2 * math.pi / nodes
-    points = torch.from_numpy(unit_vector(azimuth, elevation))
+    points = torch.from_numpy(from_degrees(azimuth, elevation))
     return points.reshape(-1, 3), torch.from_numpy(area).reshape(-1)
 
 

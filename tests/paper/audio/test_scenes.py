@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.io import wavfile
 
+from vwta.geometry.angles import from_degrees
 from vwta.io.errors import BadRecording, Unavailable
 from vwta.paper.audio.ansyn import (
     AZIMUTHS,
@@ -22,7 +23,6 @@ from vwta.paper.audio.ansyn import (
     list_scenes,
     read_scene,
     sound_class,
-    unit_vector,
 )
 from vwta.paper.audio.scenes import (
     NORMALISATIONS,
@@ -71,7 +71,7 @@ def intensity(samples: NDArray[np.int16], order: str = "ACN") -> NDArray[np.floa
 
 def angle(vector: NDArray[np.float64], event: Event) -> float:
     """Degrees between a vector and the direction of an event."""
-    cosine = vector @ unit_vector(event.azimuth, event.elevation) / np.linalg.norm(vector)
+    cosine = vector @ from_degrees(event.azimuth, event.elevation) / np.linalg.norm(vector)
     return float(np.degrees(np.arccos(np.clip(cosine, -1, 1))))
 
 
@@ -89,7 +89,7 @@ def test_events_obey_grid_timing_and_separation(layers: int) -> None:
             assert event.elevation in ELEVATIONS
             assert event.distance in np.arange(1, 10.5, 0.5)
         for a, b in together(events):
-            cosine = unit_vector(a.azimuth, a.elevation) @ unit_vector(b.azimuth, b.elevation)
+            cosine = from_degrees(a.azimuth, a.elevation) @ from_degrees(b.azimuth, b.elevation)
             assert np.degrees(np.arccos(cosine)) >= 10 - 1e-6
             pairs += 1
         counts = frame_labels(events, 1500, places=11).active.sum(1)
@@ -101,7 +101,7 @@ def test_events_obey_grid_timing_and_separation(layers: int) -> None:
 
 def test_wide_separation_holds_too() -> None:
     for a, b in together(drawn(3, 0, Settings(separation=60))):
-        cosine = unit_vector(a.azimuth, a.elevation) @ unit_vector(b.azimuth, b.elevation)
+        cosine = from_degrees(a.azimuth, a.elevation) @ from_degrees(b.azimuth, b.elevation)
         assert cosine <= 0.5 + 1e-9
     with pytest.raises(ValueError, match="make separation smaller"):
         drawn(3, 0, Settings(separation=175))

@@ -26,9 +26,10 @@ from loading import ROOT
 
 from vwta.io import storage
 from vwta.io.errors import NoSpace, Unavailable
-from vwta.io.progress import Progress, size
+from vwta.io.storage import size
 from vwta.paper.downloads import transfer
 from vwta.paper.downloads.fetch import MIRROR, File, Source, fetch, fetch_all
+from vwta.paper.downloads.progress import Progress
 from vwta.paper.downloads.transfer import Policy
 
 CONTENT = bytes(range(256)) * 4096  # 1 MiB
@@ -625,9 +626,9 @@ def test_progress_elsewhere(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream, now = io.StringIO(), 0.0
-    monkeypatch.setattr("vwta.io.progress.time.monotonic", lambda: now)
+    monkeypatch.setattr("vwta.paper.downloads.progress.time.monotonic", lambda: now)
     progress = Progress(stream)
-    with caplog.at_level(logging.INFO, "vwta.io.progress"):
+    with caplog.at_level(logging.INFO, "vwta.paper.downloads.progress"):
         for second in range(65):
             now = float(second)
             progress.update("file.data", 10**6 * second, 10**8)

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from vwta.io import storage
 from vwta.io.errors import NoSpace, Unavailable
-from vwta.io.progress import Progress
 from vwta.paper.downloads.fetch import MIRROR, File, Source, fetch
+from vwta.paper.downloads.progress import Progress
 from vwta.paper.downloads.transfer import Policy, download
 
 CONTENT = bytes(range(256)) * 256  # 64 KiB

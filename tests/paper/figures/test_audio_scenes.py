@@ -13,9 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from torch import Tensor
 
+from vwta.geometry.angles import from_degrees
 from vwta.geometry.spaces import unit
 from vwta.io.storage import write_tensors
-from vwta.paper.audio.ansyn import CLASSES, unit_vector
+from vwta.paper.audio.ansyn import CLASSES
 from vwta.paper.figures import audio_scenes as module
 from vwta.paper.figures.audio_scenes import outline, scenes, scenes_on_sphere
 from vwta.paper.figures.qualitative import SCORES, TARGET
@@ -26,7 +27,7 @@ K = 6
 
 def directions(*degrees: tuple[float, float]) -> Tensor:
     """Unit vectors of azimuths and elevations."""
-    return torch.from_numpy(np.array([unit_vector(*pair) for pair in degrees]))
+    return torch.from_numpy(np.array([from_degrees(*pair) for pair in degrees]))
 
 
 def tensors(recordings: int = 2, frames: int = 4) -> dict[str, Tensor]:
@@ -123,7 +124,7 @@ def test_every_hypothesis_is_a_circle_shaded_by_its_score(picture: Figure) -> No
     ):
         places = circles(axis).get_offsets()
         assert places.shape == (K, 2)
-        assert np.allclose(unit_vector(*np.array(places).T), points)
+        assert np.allclose(from_degrees(*np.array(places).T), points)
         assert np.allclose(circles(axis).get_facecolors(), SCORES(scores.numpy() / highest))
     bar = next(axis for axis in picture.axes if axis.get_label() == "<colorbar>")
     assert bar.get_ylabel() == "score"
@@ -162,8 +163,8 @@ def test_outlines_stay_in_the_panel_and_never_cross_it(case: tuple[float, float,
         assert (np.abs(np.diff(piece, axis=0)) < 1.0).all()
     # The same directions as the circle has before it is brought back.
     turn = np.linspace(0, 2 * np.pi, len(every))
-    circle = unit_vector(azimuth + radius * np.cos(turn), elevation + radius * np.sin(turn))
-    assert np.allclose(unit_vector(*every.T), circle, atol=1e-9)
+    circle = from_degrees(azimuth + radius * np.cos(turn), elevation + radius * np.sin(turn))
+    assert np.allclose(from_degrees(*every.T), circle, atol=1e-9)
 
 
 def test_an_ellipse_wraps_around_the_back() -> None:
@@ -193,7 +194,7 @@ def test_some_frames_are_drawn_on_the_sphere(tmp_path: Path, drawn: list[Figure]
     assert np.allclose(stars(shown[0]), np.deg2rad([(30.0, -20.0), (-150.0, 40.0)]))
     points = tensors()["points"][1, 2]
     places = np.rad2deg(np.array(circles(shown[4]).get_offsets()))
-    assert np.allclose(unit_vector(*places.T), points)
+    assert np.allclose(from_degrees(*places.T), points)
     thin = [line for line in shown[0].lines if line.get_lw() == 0.5]
     assert len(thin) == 3 * K - 6
     for line in (*thin, *rings(shown[0])):  # no stroke across the picture

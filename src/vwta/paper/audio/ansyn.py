@@ -26,7 +26,6 @@ __all__ = [
     "read_recording",
     "read_scene",
     "sound_class",
-    "unit_vector",
 ]
 
 import csv
@@ -39,9 +38,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.io import wavfile
 
+from vwta.geometry.angles import from_degrees
 from vwta.io.errors import BadRecording, BadTable, Unavailable
 
 RATE = 44100  # samples a second
@@ -218,17 +218,6 @@ def sound_class(recording: str) -> str:
     return stem[:-3]
 
 
-def unit_vector(azimuth: ArrayLike, elevation: ArrayLike) -> NDArray[np.float64]:
-    r"""Directions `(*, 3)`, :math:`(\cos a \cos e, \sin a \cos e, \sin e)`, of degrees `(*)`.
-
-    Example:
-        >>> unit_vector(90, 0).round(6)
-        array([0., 1., 0.])
-    """
-    a, e = np.deg2rad(azimuth), np.deg2rad(elevation)
-    return np.stack([np.cos(a) * np.cos(e), np.sin(a) * np.cos(e), np.sin(e) + 0 * a], -1)
-
-
 def frame_labels(events: Sequence[Event], frames: int, places: int = 3) -> Labels:
     """Labels of the first frames of a scene, 20 ms each.
 
@@ -247,7 +236,7 @@ def frame_labels(events: Sequence[Event], frames: int, places: int = 3) -> Label
     )
     events = sorted(events, key=lambda event: event.start)
     kinds = [CLASSES.index(sound_class(event.recording)) for event in events]
-    directions = [unit_vector(event.azimuth, event.elevation) for event in events]
+    directions = [from_degrees(event.azimuth, event.elevation) for event in events]
     share = _shares(events, frames)
     for frame in np.flatnonzero(share.any(1)):
         found = np.argsort(-share[frame], kind="stable")[:places]

@@ -34,6 +34,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.io import wavfile
 
+from vwta.geometry.angles import from_degrees
 from vwta.io.errors import BadRecording, Unavailable
 from vwta.io.storage import atomic
 from vwta.paper.audio.ansyn import (
@@ -49,7 +50,6 @@ from vwta.paper.audio.ansyn import (
     Scene,
     read_recording,
     sound_class,
-    unit_vector,
 )
 from vwta.seeds import generator
 
@@ -228,7 +228,7 @@ def render(
         sound = sounds[event.recording].astype(np.float64)
         peak = np.abs(sound).max()
         gain = settings.level / (event.distance * (peak or 1))
-        where = unit_vector(event.azimuth, event.elevation)
+        where = from_degrees(event.azimuth, event.elevation)
         first = round(event.start * RATE)
         part = scene[first : first + len(sound)]
         channels = encode(where, settings.normalisation, settings.order)
@@ -291,11 +291,11 @@ def _direction(
 ) -> tuple[int, int]:
     """Azimuth and elevation on the grid, far enough from all events between start and end."""
     grid = [(azimuth, elevation) for azimuth in AZIMUTHS for elevation in ELEVATIONS]
-    vectors = unit_vector(*np.array(grid).T)
+    vectors = from_degrees(*np.array(grid).T)
     free = np.ones(len(grid), bool)
     for event in events:
         if event.start < end and event.end > start:
-            cosines = vectors @ unit_vector(event.azimuth, event.elevation)
+            cosines = vectors @ from_degrees(event.azimuth, event.elevation)
             free &= cosines <= math.cos(math.radians(separation)) + 1e-9
     if not free.any():
         raise ValueError(

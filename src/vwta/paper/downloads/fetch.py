@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from vwta.io.errors import BadArchive, DataError, Mismatch, NoSpace, Unavailable, foreign
-from vwta.io.progress import Progress, size
-from vwta.io.storage import atomic, check_space, full_disk, key
+from vwta.io.storage import atomic, check_space, full_disk, key, size
 from vwta.paper.downloads.archives import Limits, extract
+from vwta.paper.downloads.progress import Progress
 from vwta.paper.downloads.transfer import Failed, Policy, download
 
 MIRROR = "VWTA_MIRROR"  # environment variable that names the mirror unless the caller does

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from vwta.io.errors import foreign
-from vwta.io.progress import size
+from vwta.io.storage import size
 
 UNUSED = 2**22  # bytes of headers, or between two pieces of a file, which libraries hold in memory
 

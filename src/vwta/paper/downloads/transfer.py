@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vwta.io.errors import NoSpace
-from vwta.io.progress import Progress, size
-from vwta.io.storage import atomic, check_space, full_disk
+from vwta.io.storage import atomic, check_space, full_disk, size
 from vwta.paper.downloads.answers import (
     complete_length,
     is_continuation,
@@ -24,6 +23,7 @@ from vwta.paper.downloads.answers import (
 )
 from vwta.paper.downloads.connection import Response, answer, pieces
 from vwta.paper.downloads.patience import Failed, Policy, Retry, Watch
+from vwta.paper.downloads.progress import Progress
 
 BUSY = {408, 425, 429, 500, 502, 503, 504}  # worth another try
 

@@ -20,10 +20,10 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vwta.geometry.angles import to_angles
+from vwta.geometry.angles import from_degrees, to_angles
 from vwta.geometry.outlines import sphere_borders
 from vwta.io.storage import read_tensors
-from vwta.paper.audio.ansyn import CLASSES, unit_vector
+from vwta.paper.audio.ansyn import CLASSES
 from vwta.paper.figures.labels import keep_apart
 from vwta.paper.figures.qualitative import SCORES, TARGET, square_panels
 from vwta.paper.figures.style import COLUMN, save, style
@@ -143,7 +143,7 @@ def outline(azimuth: float, elevation: float, radius: float) -> Curve:
     steps = math.ceil(2 * math.pi * max(radius, 1.0) / STEP)
     turn = np.linspace(0, 2 * np.pi, steps + 1)
     a, e = azimuth + radius * np.cos(turn), elevation + radius * np.sin(turn)
-    return _in_pieces(torch.from_numpy(unit_vector(a, e)))
+    return _in_pieces(torch.from_numpy(from_degrees(a, e)))
 
 
 def _read(path: Path) -> Scenes:

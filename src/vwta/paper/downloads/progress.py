@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Progress", "size"]
+__all__ = ["Progress"]
 
 import logging
 import shutil
@@ -10,6 +10,8 @@ import sys
 import threading
 import time
 from typing import TextIO
+
+from vwta.io.storage import size
 
 REDRAW_EVERY = 0.1  # seconds
 LOG_EVERY = 30.0  # seconds, for each file
@@ -69,20 +71,6 @@ class Progress:
         width = shutil.get_terminal_size().columns - 1
         self.stream.write(f"\r\x1b[K{text[:width]}")
         self.stream.flush()
-
-
-def size(number: float) -> str:
-    """A number of bytes in a unit that is easy to read.
-
-    Example:
-        >>> size(512), size(448_576_698)
-        ('512 B', '448.6 MB')
-    """
-    for unit in ("B", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.0f} B" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1000
-    return f"{number:.1f} GB"
 
 
 def _amount(done: int, total: int | None) -> str:
