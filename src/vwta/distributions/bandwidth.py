@@ -19,7 +19,7 @@ RATIO = (math.sqrt(5) - 1) / 2
 
 
 class Minimum(NamedTuple):
-    """Where a function is lowest, as far as a search went.
+    """Outcome of a search, as for a bandwidth: where a function is lowest.
 
     Attributes:
         at: the point with the lowest value met.
@@ -42,7 +42,7 @@ class Minimum(NamedTuple):
 def golden_section(
     function: Callable[[float], float], low: float, high: float, tolerance: float
 ) -> Minimum:
-    """Minimum of a unimodal function, by golden-section search.
+    """Minimum of a unimodal function by golden-section search, as bandwidths are tuned.
 
     The interval shrinks by .618 for each evaluation until it is no longer than `tolerance`. The
     lowest value met is returned, so that a function that is not unimodal never gives a worse point

@@ -100,7 +100,7 @@ def coverage(values: Tensor, level: float = 0.9) -> float:
 
 
 def dequantised(law: Distribution, y: Tensor, step: float) -> Tensor:
-    r"""Log-density at `y` of the law with uniform noise of one step added, `(n,)`.
+    r"""Log-density at discrete `y` of a law with uniform noise of one step added, `(n,)`.
 
     .. math:: \log \frac{F(y + s / 2) - F(y - s / 2)}{s}
 
@@ -119,7 +119,7 @@ def dequantised(law: Distribution, y: Tensor, step: float) -> Tensor:
 
 
 def step_of(values: Tensor) -> float:
-    """Step of a discrete target: the smallest gap between neighbouring distinct values.
+    """Step of discrete targets, see :func:`dequantised`: the smallest gap between distinct values.
 
     Arguments:
         values: targets, of any shape; gaps below 1e-9 of their range count as rounding. Give them

@@ -32,7 +32,7 @@ SMOOTH = 0.5  # a log-density that varies by less is integrated to the last digi
 
 
 class TruncatedKernels(NamedTuple):
-    """P kernels around atoms of the line, each cut on both sides; all in float64, `(*, P)`.
+    """A law on the line as P kernels around atoms, each cut on both sides, in float64, `(*, P)`.
 
     Arguments:
         points: atoms.

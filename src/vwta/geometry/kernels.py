@@ -239,7 +239,7 @@ class Uniform(Kernel):
 
 
 def phi(x: Tensor) -> Tensor:
-    r""":math:`(1 - e^{-x}) / x`, continued by 1 at 0; positive, smooth, never cancels."""
+    """:math:`(1 - e^{-x}) / x` of kernels, continued by 1 at 0; positive, smooth, never cancels."""
     x = x.clamp_min(torch.finfo(x.dtype).tiny)
     return -torch.expm1(-x) / x
 

@@ -254,5 +254,5 @@ class Lines:
 
 
 def finite(to_side: Tensor) -> Tensor:
-    """Distances to sides, with infinite ones put far away."""
+    """Distances of atoms to the domain's sides, with infinite ones put far away."""
     return to_side.masked_fill(to_side.isinf(), FAR)

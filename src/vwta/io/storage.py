@@ -91,7 +91,7 @@ def atomic_folder(folder: Path, needed: int = 0) -> Iterator[Path]:
 
 
 def size(number: float) -> str:
-    """A number of bytes in a unit that is easy to read.
+    """A number of bytes of a file in a unit that is easy to read.
 
     Example:
         >>> size(512), size(448_576_698)
@@ -126,7 +126,7 @@ def full_disk(folder: Path, remedy: str = OTHER_DISK) -> Iterator[None]:
 
 
 def below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors whose names start with a prefix, named without it."""
+    """Of a file's tensors, those whose names start with a prefix, named without it."""
     return {k.removeprefix(prefix): value for k, value in tensors.items() if k.startswith(prefix)}
 
 
@@ -194,7 +194,7 @@ def sha256(path: Path) -> str:
 
 
 def in_chunks(outputs: Mapping[int, Path], make: Callable[[int, Path], None], folder: Path) -> None:
-    """Makes the outputs of a job in resumable chunks: finished ones survive a failure.
+    """Writes the files of a job in resumable chunks: finished ones survive a failure.
 
     A workflow manager may delete all outputs of a job that fails. So each chunk is first made in
     `folder`, where the next attempt finds it, and all are linked to their places at the end.

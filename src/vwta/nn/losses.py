@@ -73,7 +73,7 @@ def wta(
 
 
 def relaxed(squares: Tensor, epsilon: float) -> Tensor:
-    r"""Shares :math:`1 - \epsilon` for the winner, :math:`\epsilon / (K - 1)` for each other.
+    r"""Relaxed WTA: :math:`1 - \epsilon` for the winner, :math:`\epsilon / (K - 1)` for each other.
 
     Arguments:
         squares: squared distances, with shape `(*, K)`, where K > 1.
@@ -87,7 +87,7 @@ def relaxed(squares: Tensor, epsilon: float) -> Tensor:
 
 
 def top(squares: Tensor, n: int) -> Tensor:
-    r"""Equal shares :math:`1 / n` for the n nearest.
+    """Top-n WTA: equal shares :math:`1 / n` of the loss for the n nearest.
 
     Arguments:
         squares: squared distances, with shape `(*, K)`.
@@ -102,7 +102,9 @@ def top(squares: Tensor, n: int) -> Tensor:
 
 
 def annealed(squares: Tensor, temperature: float) -> Tensor:
-    r"""Shares :math:`q_k \propto \exp(-\|z_k - y\|^2 / T)`: the winner alone as T goes to 0.
+    r"""Annealed WTA: shares :math:`q_k \propto \exp(-\|z_k - y\|^2 / T)`.
+
+    As T goes to 0, only the winner has a share.
 
     Arguments:
         squares: squared distances, with shape `(*, K)`.
@@ -114,7 +116,7 @@ def annealed(squares: Tensor, temperature: float) -> Tensor:
 
 
 def temperature(epoch: int, initial: float, decay: float, lowest: float) -> float:
-    r"""Temperature :math:`T_0 \alpha^e` of an epoch, which is 0 once it falls below a bound.
+    r"""Temperature :math:`T_0 \alpha^e` of annealed WTA, which is 0 once it falls below a bound.
 
     Arguments:
         epoch: index e of the epoch, from 0.

@@ -197,7 +197,7 @@ def restore(
     weights: Mapping[str, Tensor],
     build: Callable[..., nn.Module],
 ) -> nn.Module:
-    """Trained network of a specification, in float64, to be evaluated.
+    """Network of a specification with trained weights, in float64, to be evaluated.
 
     Arguments:
         specification: arguments of `build`.

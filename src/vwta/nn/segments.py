@@ -22,7 +22,7 @@ Layers = Sequence[Callable[[Tensor], Tensor]]
 
 
 def by_segments(layers: Layers, x: Tensor) -> Tensor:
-    """Output of layers one after the other, with shape `(*, q)`, and gradients in their weights.
+    """Output `(*, q)` of a ReLU network with one input by its linear segments, and its gradients.
 
     Rows are assigned to segments by the signs that units have at the ends of segments, as computed:
     no rounding puts a gradient on the wrong side of a bend.

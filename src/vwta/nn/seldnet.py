@@ -112,7 +112,7 @@ class SELDnet(nn.Module):
 
 
 class DirectionHead(Head):
-    r"""K directions and the logits of their scores.
+    r"""Head with K directions and the logits of their scores.
 
     A direction is given by azimuth :math:`a` and elevation :math:`e` in radians,
     :math:`z = (\cos a \cos e, \sin a \cos e, \sin e)`, so that it is a unit vector whatever they
@@ -132,7 +132,7 @@ class DirectionHead(Head):
 
 
 class DirectionMixtureHead(Head):
-    """K von Mises-Fisher laws.
+    """Head with K von Mises-Fisher laws.
 
     Mean directions are three outputs each, scaled to length 1; weights are a softmax,
     concentrations the exponential of an output.
@@ -151,7 +151,7 @@ class DirectionMixtureHead(Head):
 
 
 class DirectionNetwork(Network):
-    r"""K directions and their scores for each frame, :math:`x \mapsto (z_{tk}, s_{tk})_{tk}`.
+    r"""Network with K directions and scores a frame, :math:`x \mapsto (z_{tk}, s_{tk})_{tk}`.
 
     Scores are :math:`\gamma_{tk} = \mathrm{sigmoid}(s_{tk})`; see :class:`DirectionHead`.
 
@@ -172,7 +172,7 @@ class DirectionNetwork(Network):
 
 
 class DirectionHistogram(Network):
-    r"""Scores of fixed directions for each frame, :math:`x \mapsto (s_{tk})_{tk}`.
+    r"""Network with scores of fixed directions for each frame, :math:`x \mapsto (s_{tk})_{tk}`.
 
     Arguments:
         centres: the K directions, unit vectors with shape `(K, 3)`, see
@@ -194,7 +194,7 @@ class DirectionHistogram(Network):
 
 
 class DirectionMixture(Network):
-    r"""Mixture of K von Mises-Fisher laws for each frame.
+    """Network with a mixture of K von Mises-Fisher laws for each frame.
 
     See :class:`DirectionMixtureHead`.
 

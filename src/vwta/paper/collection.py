@@ -39,7 +39,7 @@ FACTS = ("revision", "python", "processor", "accelerator", "data")
 
 
 def collect(parts: Sequence[Path], path: Path) -> None:
-    """Writes all rows of some tables into one.
+    """Writes all rows of some tables of metrics into one.
 
     The provenance of each part goes along, as `parts` in the metadata, by the part's path.
 
@@ -78,7 +78,7 @@ def collect_curves(networks: Mapping[str, Sequence[Path]], path: Path) -> None:
 
 
 def merge(old: Path, new: Path, path: Path) -> None:
-    """Writes the rows of a table, and of an older one those about something else.
+    """Merges tables of metrics: rows of one, and of an older one those about something else.
 
     What `h` a bandwidth was tuned to, what a search tried, and how long a training went, is not
     what a row is about: the newer rows take the place of the older ones. Parts are named by their
@@ -101,14 +101,14 @@ def merge(old: Path, new: Path, path: Path) -> None:
 
 
 def write_parts(path: Path, parts: Mapping[str, Part]) -> None:
-    """Writes a table of several parts, which are given by their names."""
+    """Writes a table of metrics of several parts, which are given by their names."""
     table = pd.concat([rows for rows, _ in parts.values()], ignore_index=True)
     facts = {name: {**facts, "rows": _listed(rows)} for name, (rows, facts) in parts.items()}
     write_table(path, table, {"parts": facts})
 
 
 def read_parts(path: Path) -> dict[str, Part]:
-    """Parts of a table of :func:`write_parts`, by name."""
+    """Parts of a table of metrics of :func:`write_parts`, by name."""
     table, first = read_table(path), 0
     parts: dict[str, Part] = {}
     for name, facts in read_metadata(path).get("parts", {}).items():
@@ -124,7 +124,7 @@ def read_parts(path: Path) -> dict[str, Part]:
 
 
 def facts(tables: Iterable[Path]) -> dict[str, list[str]]:
-    """Facts in the records of the tables' metadata: each value of a fact once."""
+    """Facts in the records of tables of metrics: each value of a fact once."""
     found: dict[str, set[str | None]] = defaultdict(set)
     for _, record in records(tables):
         for name in FACTS:
@@ -136,7 +136,7 @@ def facts(tables: Iterable[Path]) -> dict[str, list[str]]:
 
 
 def cost(tables: Iterable[Path]) -> dict[str, dict[str, float]]:
-    """Jobs of each kind behind the tables, and their CPU hours by their own records.
+    """Jobs of each kind behind tables of metrics, and their CPU hours by their own records.
 
     Each job is counted once: a second table of a job has a part of the record of the first, which
     names its trainings too. Records without a time are counted as `unknown`.
@@ -157,7 +157,7 @@ def cost(tables: Iterable[Path]) -> dict[str, dict[str, float]]:
 
 
 def records(tables: Iterable[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """All records of provenance in the tables' metadata, at any depth, with their kinds.
+    """All records of provenance in tables of metrics, at any depth, with their kinds.
 
     The kind is the name of the part's file without its numbers, or the model of a training.
     """

@@ -25,7 +25,7 @@ KERNELS: tuple[Kernel, ...] = ("none", "uniform", "bandwidth", "own")
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a method makes a density of atoms.
+    """Entry of the registry of estimators: how a method makes a density of atoms.
 
     Attributes:
         network: whose atoms it takes.
@@ -71,7 +71,7 @@ ESTIMATORS: dict[str, Recipe] = {
 
 
 def measured_in(study: str, network: str | None = None) -> dict[str, Recipe]:
-    """Methods that are measured in a study, by name; those of a network, if one is named."""
+    """Methods of the registry that are measured in a study; those of a network, if one is named."""
     return {
         name: recipe
         for name, recipe in ESTIMATORS.items()
@@ -80,5 +80,5 @@ def measured_in(study: str, network: str | None = None) -> dict[str, Recipe]:
 
 
 def swept_in(study: str) -> tuple[str, ...]:
-    """Methods of a study that have a bandwidth."""
+    """Methods of the registry with a bandwidth that are measured in a study."""
     return tuple(name for name, recipe in measured_in(study).items() if recipe.swept)

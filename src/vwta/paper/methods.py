@@ -36,7 +36,7 @@ from vwta.paper.estimators import ESTIMATORS
 
 @dataclass(frozen=True)
 class Method:
-    """How a method is shown.
+    """Entry of the registry of methods: how a method is shown.
 
     Attributes:
         label: what readers call it.
@@ -59,7 +59,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Network:
-    """How a network is shown, and what it costs.
+    """Entry of the registry of networks: how a network is shown, and what it costs.
 
     Attributes:
         title: of its column in pictures of predictions.
@@ -194,7 +194,9 @@ PROPOSED = "v_wta"  # the method that the paper proposes; pictures show its netw
 
 
 def in_panel(panel: str) -> tuple[str, ...]:
-    """Methods that a panel or table shows, in its order; an error if no method names it.
+    """Methods of the registry that a panel or table shows, in its order.
+
+    It is an error if no method names the panel.
 
     Example:
         >>> in_panel("uci main")
@@ -207,7 +209,7 @@ def in_panel(panel: str) -> tuple[str, ...]:
 
 
 def network_of(method: str) -> str | None:
-    """The network that a method needs, None for one that needs none.
+    """The network that a method of the registry needs, None for one that needs none.
 
     Where only the places of atoms matter, networks are methods themselves.
 
@@ -221,5 +223,5 @@ def network_of(method: str) -> str | None:
 
 
 def networks_in(study: str) -> dict[str, Network]:
-    """Networks that are trained in a study, by name."""
+    """Networks of the registry that are trained in a study, by name."""
     return {name: network for name, network in NETWORKS.items() if study in network.studies}

@@ -54,7 +54,7 @@ COLUMNS: dict[str, str] = {
 
 
 def nll(log_prob: Tensor) -> float:
-    r"""Negative log-likelihood :math:`-\frac{1}{n} \sum_i \log p(y_i | x_i)`, in nats.
+    r"""Metric: negative log-likelihood :math:`-\frac{1}{n} \sum_i \log p(y_i | x_i)`, in nats.
 
     Arguments:
         log_prob: log-densities, with shape `(n,)`. One of -inf makes the outcome inf: leave out
@@ -64,7 +64,7 @@ def nll(log_prob: Tensor) -> float:
 
 
 def nll_capped(log_prob: Tensor, epsilon: float, cap: float) -> float:
-    r"""Negative log-likelihood as the published code has it, over all points.
+    r"""Metric: negative log-likelihood as the published code has it, over all points.
 
     .. math:: \frac{1}{n} \sum_i \min(-\log(p(y_i | x_i) + \epsilon), c)
 
@@ -78,7 +78,7 @@ def nll_capped(log_prob: Tensor, epsilon: float, cap: float) -> float:
 
 
 def risk(points: Tensor, y: Tensor) -> float:
-    r"""Quantisation error :math:`\frac{1}{n} \sum_i \min_k \|z_k(x_i) - y_i\|^2`.
+    r"""Metric: quantisation error :math:`\frac{1}{n} \sum_i \min_k \|z_k(x_i) - y_i\|^2`.
 
     Arguments:
         points: atoms, with shape `(n, K, d)`.
@@ -88,7 +88,7 @@ def risk(points: Tensor, y: Tensor) -> float:
 
 
 def rmse(mean: Tensor, y: Tensor) -> float:
-    r"""Root mean squared error :math:`\sqrt{\frac{1}{n} \sum_i \|m(x_i) - y_i\|^2}` of means.
+    r"""Metric: root mean squared error :math:`\sqrt{\frac{1}{n} \sum_i \|m(x_i) - y_i\|^2}`.
 
     Arguments:
         mean: means of the laws, with shape `(n, d)`.
@@ -102,7 +102,7 @@ def rmse(mean: Tensor, y: Tensor) -> float:
 
 
 def tidy(rows: Iterable[Mapping[str, Any]], **common: Any) -> pd.DataFrame:
-    """Tidy table, one row a number.
+    """Tidy table of metrics, one row a number.
 
     Arguments:
         rows: for each number its `metric`, `value`, `n` (points it averages over), and whichever
@@ -151,8 +151,9 @@ class MetricsFile:
 
 
 def of_protocol(table: pd.DataFrame, protocol: str, otherwise: str) -> pd.DataFrame:
-    """Rows of a protocol, and of another for methods that it has none of, as if they were its own.
+    """Rows of metrics of a protocol, and of another for methods that it has none of.
 
+    Rows of the other one are given as if they were the protocol's own.
     A protocol that takes the networks of another differs from it for some methods alone.
 
     Arguments:
@@ -168,7 +169,7 @@ def of_protocol(table: pd.DataFrame, protocol: str, otherwise: str) -> pd.DataFr
 def likelihood_rows(
     log_prob: Tensor, inside: Tensor, epsilon: float, cap: float
 ) -> list[dict[str, Any]]:
-    """Rows of a table for the likelihood of some points.
+    """Rows of metrics for the likelihood of some points.
 
     Arguments:
         log_prob: log-densities, with shape `(n,)`.

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Problem:
-    """A data set.
+    """Entry of the registry of data sets: what readers call one, and how it is drawn.
 
     Attributes:
         title: what readers call it.
@@ -57,7 +57,7 @@ PROBLEMS: dict[str, Problem] = {
 
 
 def of_study(study: str) -> dict[str, Problem]:
-    """The data sets of a study, by name."""
+    """The data sets of the registry that belong to a study, by name."""
     return {name: problem for name, problem in PROBLEMS.items() if problem.study == study}
 
 

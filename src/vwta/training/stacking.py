@@ -91,7 +91,7 @@ def unstack(state: Mapping[str, Tensor], index: int) -> dict[str, Tensor]:
 
 
 class Rows(NamedTuple):
-    """Inputs `(S, n, d)` and targets `(S, n, e)` of each network."""
+    """Inputs `(S, n, d)` and targets `(S, n, e)` of each network of a stack."""
 
     x: Tensor
     y: Tensor
@@ -99,7 +99,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """How long to train, and how fast.
+    """How long to train a stack of networks, and how fast.
 
     Attributes:
         epochs: passes over the rows.
@@ -132,7 +132,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class StackedFit:
-    """Outcome of a training.
+    """Outcome of the training of a stack of networks.
 
     Attributes:
         weights: for each criterion the stacked weights after the epoch with the lowest value, each

@@ -16,7 +16,7 @@ NOTES = {"ansyn": "ansyn*", "resynthesis": "sounds", "synthetic": ".none"}
 
 
 class AudioStudy(Study):
-    """The audio study.
+    """The audio study as rules see it.
 
     Arguments:
         settings: its section of the configuration.

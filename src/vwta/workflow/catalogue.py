@@ -70,7 +70,7 @@ def _value(given: Any, wildcards: Wildcards) -> Any:
 
 
 def published_runs(folder: Path) -> dict[str, Any]:
-    """Records of the studies that are published below a folder."""
+    """Records of the studies that the workflow published below a folder."""
     return {
         path.parent.name: json.loads(path.read_text(encoding="utf-8"))
         for path in sorted(folder.glob("*/provenance.json"))
@@ -80,7 +80,7 @@ def published_runs(folder: Path) -> dict[str, Any]:
 def pictures(
     workflow: Any, figures: Iterable[str], tier: str, records: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Facts about figures of a tier, or about published ones.
+    """Facts about figures of a tier, or about published ones, with the rules that draw them.
 
     Arguments:
         workflow: Snakemake's.

@@ -33,7 +33,7 @@ Files = str | list[str]
 
 
 class Figure(NamedTuple):
-    """A figure.
+    """A figure as rules see it: what draws it, from which files, and what stands below it.
 
     Arguments:
         draw: the function that draws it, as `module:function`.
@@ -93,14 +93,17 @@ class Figure(NamedTuple):
 
 
 def inputs(figures: Mapping[str, Figure]) -> dict[str, Files]:
-    """The files of several figures, by the names of arguments, which must mean the same in all."""
+    """The input files of a rule that draws several figures, by the names of arguments.
+
+    The names must mean the same in all figures.
+    """
     return {name: files for one in figures.values() for name, files in one.inputs.items()}
 
 
 def synthetic_figures(
     study: SyntheticStudy, chosen: Mapping[str, Any], table: str, predictions: str
 ) -> dict[str, Figure]:
-    """Figures of the synthetic study, by the names of their files.
+    """The figures of the synthetic study for rules, by the names of their files.
 
     Arguments:
         study: the study.
@@ -266,7 +269,7 @@ def _region(study: SyntheticStudy, name: str) -> dict[str, Any]:
 
 
 def uci_figures(study: UCIStudy, table: str, reported: str) -> dict[str, Figure]:
-    """Figures of the UCI study, by the names of their files.
+    """The figures of the UCI study for rules, by the names of their files.
 
     Arguments:
         study: the study.
@@ -293,7 +296,7 @@ def uci_figures(study: UCIStudy, table: str, reported: str) -> dict[str, Figure]
 
 
 def audio_figures(study: AudioStudy, table: str) -> dict[str, Figure]:
-    """Figures of the audio study that are drawn from metrics, by the names of their files.
+    """The figures of the audio study for rules that draw from metrics, by file names.
 
     Arguments:
         study: the study.
@@ -326,7 +329,7 @@ def audio_figures(study: AudioStudy, table: str) -> dict[str, Figure]:
 
 
 def scene_figures(study: AudioStudy, predictions: str) -> dict[str, Figure]:
-    """Figures of predictions in scenes, by the names of their files. They show the first seed.
+    """The figures of predictions in scenes for rules, by file names. They show the first seed.
 
     Arguments:
         study: the study.

@@ -44,7 +44,7 @@ def job(snakemake: Any) -> Iterator[None]:
 
 
 def end_log(message: bytes, terminal: int) -> None:
-    """Ends the log with a message; if the disk is full, the message goes to the terminal."""
+    """Ends the log of a script with a message; if the disk is full, the terminal gets it."""
     try:
         written = os.write(sys.stderr.fileno(), message) == len(message)
     except OSError:
@@ -54,7 +54,7 @@ def end_log(message: bytes, terminal: int) -> None:
 
 
 def keep_memory() -> None:
-    """Lets the process keep the memory that it frees, for the next step of a training.
+    """Lets the process of a script keep the memory that it frees, for a training's next step.
 
     glibc would give large tensors back to the system and ask for them anew, page by page, which
     takes a third of the time of a small network.

@@ -58,14 +58,14 @@ def attend() -> None:
 
 
 def remove_marks() -> None:
-    """Removes the marks of runs that are gone; those of another machine stay."""
+    """Removes the marks of runs of the workflow that are gone; those of another machine stay."""
     with contextlib.suppress(OSError), _open("at_work") as file:
         if _alone(file) and _is_of_this_machine(file):
             shutil.rmtree(STATE / "locks", ignore_errors=True)
 
 
 def remove_temporaries(results: Path) -> None:
-    """Removes files and folders that were left under temporary names."""
+    """Removes files and folders that runs of the workflow left under temporary names."""
     for folder, folders, files in os.walk(results):
         for name in filter(TEMPORARY.fullmatch, files):
             Path(folder, name).unlink(missing_ok=True)

@@ -19,7 +19,7 @@ KEYS = ("datasets", "models", "K", "seeds")
 
 
 class Study:
-    """A study.
+    """A study as rules see it.
 
     Arguments:
         settings: its section of the configuration.
@@ -130,7 +130,7 @@ def warnings(
     nodes: int | None,
     at_once: int | None,
 ) -> Iterator[str]:
-    """Warnings before a run.
+    """Warnings that the workflow gives before a run.
 
     Arguments:
         absent: data sets of the UCI study that could not be downloaded.

@@ -14,7 +14,7 @@ from vwta.workflow.study import Study, taken_from
 
 
 class SyntheticStudy(Study):
-    """The synthetic study. A protocol may take another's data, as it may take its networks."""
+    """The synthetic study as rules see it. A protocol may take another's data or networks."""
 
     def drawer(self, name: str) -> str:
         """The protocol whose data a protocol takes: often itself."""

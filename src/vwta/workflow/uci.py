@@ -18,7 +18,7 @@ UNKNOWN = {"rows": 1000}  # a table of one's own is not counted before it is rea
 
 
 class UCIStudy(Study):
-    """The UCI study.
+    """The UCI study as rules see it.
 
     Arguments:
         settings: its section of the configuration.

@@ -156,7 +156,7 @@ def data_contradictions(table: dict[str, Any]) -> list[str]:
 
 
 def set_name(entry: str | dict[str, Any]) -> str:
-    """Name of an entry of uci.datasets; a table of one's own has that of its file."""
+    """Name of an entry of uci.datasets in the configuration; own tables have that of their file."""
     return Path(entry["csv"]).stem if isinstance(entry, dict) else entry
 
 
@@ -321,7 +321,7 @@ def _unmeasured(config: dict[str, Any]) -> Iterator[str]:
 
 
 def load(path: Path) -> Any:
-    """Content of a YAML file."""
+    """Content of a YAML file of the configuration."""
     with path.open(encoding="utf-8") as file:
         return yaml.safe_load(file)
 

@@ -70,7 +70,7 @@ CLASSES = (
 
 @dataclass(frozen=True)
 class Scene:
-    """Where a scene lies, and its place in the set.
+    """Where a scene of sounds lies, and its place in the data set.
 
     Arguments:
         folder: holds the folders of recordings and of descriptions.
@@ -115,7 +115,7 @@ class Event(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """Sources in each of T frames, in at most S places filled from the first on.
+    """Sound sources in each of T frames, in at most S places filled from the first on.
 
     Attributes:
         active: whether the place is taken, bool with shape `(T, S)`.
@@ -178,7 +178,7 @@ def read_recording(path: Path, channels: int = CHANNELS) -> NDArray[np.int16]:
 
 
 def read_events(path: Path, duration: float = math.inf) -> list[Event]:
-    """Events of a description; whatever is wrong with it is said with its line.
+    """Events of a scene's description; whatever is wrong with it is said with its line.
 
     Arguments:
         path: the csv file, with :data:`COLUMNS` in its first line.

@@ -45,7 +45,7 @@ def mean_vectors(atoms: Atoms, frames: Tensor) -> Tensor:
 
 
 def dispersions(means: Tensor, kind: Tensor) -> dict[str, tuple[float, int]]:
-    """Mean dispersion of laws with mean vectors `(n, 3)`, for each class of `kind` `(n,)`."""
+    """Mean dispersion of laws with mean vectors `(n, 3)`, for each class of sound `(n,)`."""
     length = means.norm(dim=-1).clamp(max=1)
     degrees = (-length.log()).sqrt().rad2deg()
     return {
@@ -56,13 +56,13 @@ def dispersions(means: Tensor, kind: Tensor) -> dict[str, tuple[float, int]]:
 
 
 def dispersion_rows(found: Dispersions) -> Iterator[dict[str, Any]]:
-    """A row for each class."""
+    """Rows of metrics: the dispersion of each class of sound."""
     for name, (value, frames) in found.items():
         yield {"metric": f"dispersion_{name}", "value": value, "n": frames}
 
 
 def correlation_row(found: Dispersions, truth: Dispersions) -> dict[str, Any]:
-    """Spearman's rank correlation with the true dispersions over classes; nan below three."""
+    """Rank correlation with the true dispersions over classes of sound; nan below three."""
     values = [value for value, _ in found.values()]
     true = [truth[name][0] for name in found]
     rank = float(spearmanr(values, true).statistic) if len(found) > 2 else math.nan

@@ -36,7 +36,7 @@ BLOCK = 5000  # targets whose cells are held at once
 
 @dataclass(frozen=True)
 class Settings:
-    """How estimators are measured.
+    """How estimators of the audio study are measured.
 
     Attributes:
         seed: of the noise on targets, and of whatever else is drawn.
@@ -61,7 +61,7 @@ def evaluate(
     settings: Settings,
     output: MetricsFile,
 ) -> None:
-    """Writes the tidy metrics of the study: those of the true law, then of trained networks.
+    """Writes the tidy metrics of the audio study: of the true law, then of trained networks.
 
     Arguments:
         predictions: files of :func:`vwta.paper.audio.predict.predict`.

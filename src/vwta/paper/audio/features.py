@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of features besides the scenes, see :func:`vwta.paper.audio.spectrograms`.
+    """Parameters of audio features, see :mod:`vwta.paper.audio.spectrograms`.
 
     Attributes:
         seconds: duration to which scenes are padded or cropped.

@@ -21,7 +21,7 @@ from vwta.seeds import generator
 
 
 class MappedRows:
-    """Rows of several mapped arrays, one after the other, read when a slice is asked for.
+    """Rows of several mapped arrays of audio features, read when a slice is asked for.
 
     Arguments:
         files: arrays with the same shape but for their first axis, `(n, *)`.
@@ -116,7 +116,7 @@ def labels_of(features: Path) -> Path:
 
 
 def active(y: Tensor) -> Tensor:
-    """Which targets `(*, 3)` there are, bool with shape `(*)`: the others are 0."""
+    """Which sources `(*, 3)` of a frame there are, bool with shape `(*)`: the others are 0."""
     return y.ne(0).any(-1)
 
 

@@ -32,7 +32,7 @@ from vwta.paper.audio.ansyn import CLASSES
 
 
 class Perturbation:
-    """Class-conditioned noise on directions.
+    """Noise on the directions of sounds that depends on their class.
 
     Arguments:
         degrees: standard deviation on azimuth and on elevation for each class, positive.

@@ -27,7 +27,7 @@ ATOMS: tuple[type[Atoms], ...] = (Hypotheses, Components)  # differ in their fie
 
 
 class Predictions(NamedTuple):
-    """Predictions of a network for a fold.
+    """Predictions of an audio network for a fold.
 
     Attributes:
         model: kind of the network.

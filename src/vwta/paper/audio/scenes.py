@@ -71,7 +71,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Settings:
-    """How scenes are made.
+    """How scenes of sounds are made.
 
     Arguments:
         duration: seconds of a scene.
@@ -199,7 +199,7 @@ def draw_events(
 
 
 def encode(direction: NDArray[np.float64], normalisation: str, order: str) -> NDArray[np.float64]:
-    r"""Gains `(*, 4)` of the channels for plane waves from unit vectors `(*, 3)`.
+    """Gains `(*, 4)` of a recording's channels for plane waves from unit vectors `(*, 3)`.
 
     With :math:`g_0, g_1` of :data:`NORMALISATIONS` they are :math:`g_0` for W and :math:`g_1` times
     the vector's x, y and z for X, Y and Z.
@@ -271,7 +271,7 @@ def make_scenes(
     overlaps: Sequence[int] = OVERLAPS,
     splits: Sequence[int] = SPLITS,
 ) -> list[Scene]:
-    """Makes a whole set, with a number of scenes for each part of each split and overlap."""
+    """Makes all scenes, a number of them for each part of each split and overlap."""
     scenes = [
         Scene(folder, overlap, split, part, number)
         for overlap in overlaps

@@ -71,7 +71,7 @@ def show_scenes(
 
 
 def pick(fold: Fold, recordings: int, frames: int) -> tuple[Tensor, Tensor]:
-    """Chunk and frame of what to show, both with shape `(R, F)`.
+    """Chunk and frame of the scenes to show, both with shape `(R, F)`.
 
     Scenes are evenly spaced in the fold. Of each, the chunk with the most sources is shown, in
     frames that are evenly spaced among those with any source.

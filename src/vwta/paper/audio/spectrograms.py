@@ -70,7 +70,7 @@ def chunks(samples: NDArray[np.int16], seconds: float = 30.0) -> Tensor:
 
 
 def features(wave: Tensor) -> Tensor:
-    """Magnitudes of all channels, then their phases.
+    """Features of a chunk of sound: magnitudes of all channels, then their phases.
 
     The constant part and the last frame are dropped; there is neither a log nor any normalisation.
 

@@ -24,7 +24,7 @@ from vwta.training.loop import Objective, Schedule
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of a training besides data, model, K and seed.
+    """Parameters of a training of the audio study besides data, model, K and seed.
 
     Attributes:
         epochs: number of passes over the data.
@@ -54,7 +54,7 @@ class Settings:
 
 
 def train(job: Job, folds: Mapping[str, Sequence[Path]], settings: Settings) -> None:
-    """Trains one network for each seed, see :func:`vwta.paper.training.train_seeds`.
+    """Trains audio networks, one for each seed, see :func:`vwta.paper.training.train_seeds`.
 
     Arguments:
         job: what to train.

@@ -42,7 +42,7 @@ IMPOSSIBLE = {errno.EINVAL, errno.ENAMETOOLONG, errno.EILSEQ}  # places and name
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of an archive's content.
+    """Limits of the content of an archive that is unpacked.
 
     Arguments:
         members: number of files and folders.

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Source:
-    """An address.
+    """An address to download a file from.
 
     Arguments:
         url: the file's address, or that of a zip archive.
@@ -48,7 +48,7 @@ class Source:
 
 @dataclass(frozen=True)
 class File:
-    """A file that can be fetched.
+    """A file that can be downloaded.
 
     Arguments:
         path: where it lies below the cache, and below a mirror.
@@ -80,7 +80,7 @@ def fetch(
     policy: Policy | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Sees that a file is in the cache.
+    """Sees that a file is in the cache of downloads.
 
     Arguments:
         file: what to fetch.
@@ -103,7 +103,7 @@ def fetch(
 def fetch_all(
     files: Mapping[str, File], cache: Path, mirror: Path | None = None, at_once: int = 2
 ) -> dict[str, Path | DataError]:
-    """Fetches several files, some at once; one that fails does not stop the others.
+    """Downloads several files, some at once; one that fails does not stop the others.
 
     Arguments:
         files: what to fetch, by name.
@@ -127,7 +127,7 @@ def fetch_all(
 
 
 def checksum(path: Path, algorithm: str) -> str:
-    """Hash of a file's content as `algorithm:...`."""
+    """Hash of a downloaded file's content as `algorithm:...`."""
     with path.open("rb") as content:
         return f"{algorithm}:{hashlib.file_digest(content, algorithm).hexdigest()}"
 

@@ -22,7 +22,7 @@ class Failed(Exception):
 
 
 class Retry(Exception):
-    """An attempt failed in a way that another one may not.
+    """An attempt of a download failed in a way that another one may not.
 
     Arguments:
         why: the reason; what the server said is escaped.

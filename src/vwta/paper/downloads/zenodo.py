@@ -34,7 +34,7 @@ def lock_record(
     mirror: Path | None = None,
     policy: Policy | None = None,
 ) -> Path:
-    """Sees that sizes and checksums of a record's files are in a lock file.
+    """Sees that sizes and checksums of the files of a Zenodo record are in a lock file.
 
     A lock that is there is taken, whatever has become of the record; else one in the mirror; else
     the record is asked.
@@ -69,7 +69,7 @@ def lock_record(
 
 
 def read_lock(path: Path, names: Sequence[str], folder: str) -> dict[str, File]:
-    """Files of a lock by name.
+    """Files of a Zenodo record by name, from a lock file.
 
     Arguments:
         path: the lock of :func:`lock_record`.

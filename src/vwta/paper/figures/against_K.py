@@ -37,7 +37,7 @@ Band = Callable[[pd.DataFrame], tuple[pd.Series, pd.Series]]
 
 
 class Curve(NamedTuple):
-    """The method of a line, and its bandwidth if it has one."""
+    """A curve of a figure: its method, and its bandwidth if it has one."""
 
     method: str
     h: float | None = None

@@ -130,7 +130,7 @@ def scenes_on_sphere(predictions: Path, paths: Sequence[Path]) -> None:
 
 
 def outline(azimuth: float, elevation: float, radius: float) -> Curve:
-    """Where the noise on both angles has some size: azimuths and elevations in degrees, `(n,)`.
+    """Ring around a source in a figure: where the noise on both angles has some size.
 
     The circle of this radius around the angles of a source, brought back to azimuths from -180 to
     180 and elevations from -90 to 90; between its pieces both are nan.

@@ -20,7 +20,7 @@ TRAINED = ("revision", "code", "processor", "made")
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure.
+    """A figure on the page.
 
     Attributes:
         path: of the picture, a PNG.
@@ -53,7 +53,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table for readers.
+    """A table on the page.
 
     Attributes:
         name: of its file.
@@ -167,7 +167,7 @@ def read_sheet(path: Path) -> Sheet:
 
 
 def parts(metrics: Sequence[Path]) -> list[dict[str, Any]]:
-    """Where the rows of tables of metrics come from, a record for each part of a table.
+    """Records on the page of where rows of metrics come from, one for each part of a table.
 
     Trainings are counted, not listed: each of their facts is told once.
     """

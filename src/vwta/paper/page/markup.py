@@ -20,7 +20,7 @@ class Html(str):
 
 
 def element(name: str, *content: str, **attributes: str | int | bool | None) -> Html:
-    """An element with its content, which is escaped unless it is :class:`Html`.
+    """An HTML element with its content, which is escaped unless it is :class:`Html`.
 
     Arguments:
         name: of the element.
@@ -44,14 +44,14 @@ def element(name: str, *content: str, **attributes: str | int | bool | None) -> 
 
 
 def join(content: Iterable[str]) -> Html:
-    """Texts and elements, one after the other."""
+    """HTML of texts and elements, one after the other."""
     return Html(
         "".join(one if isinstance(one, Html) else html.escape(one, quote=False) for one in content)
     )
 
 
 def rich(text: str) -> Html:
-    """Text in which `**` marks what is bold, and a backtick what is code.
+    """HTML of a text in which `**` marks what is bold, and a backtick what is code.
 
     Example:
         >>> rich("**1** < `K`")
@@ -66,7 +66,7 @@ def rich(text: str) -> Html:
 
 
 def as_json(value: Any) -> Html:
-    """A value as JSON that may stand within a `script` element."""
+    """A value as JSON that may stand within a `script` element of HTML."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")

@@ -13,7 +13,7 @@ from vwta.paper.synthetic.true_laws import Problem, RotatingMoons
 
 
 def cloud(law: Problem, x: Tensor, n: int, generator: torch.Generator) -> Tensor:
-    r"""Draws `n` points for each input, for moons as a cloud that is made for this input alone.
+    """Draws `n` points of a synthetic problem for each input, moons as a cloud made for it alone.
 
     A cloud has `n` points at even steps along both half circles, to which noise is added, and its
     own extremes are stretched to the square: fewer points reach less far, and are stretched more.

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Settings:
-    """How estimators are measured.
+    """How estimators of the synthetic study are measured.
 
     Attributes:
         h: bandwidths.
@@ -55,7 +55,7 @@ def evaluate(
     settings: Settings,
     output: MetricsFile,
 ) -> None:
-    """Writes the tidy metrics of a problem: those of its true law, then of trained networks.
+    """Writes the tidy metrics of a synthetic problem: of its true law, then of trained networks.
 
     Arguments:
         networks: files of trained networks, of whatever kind, K and seed.

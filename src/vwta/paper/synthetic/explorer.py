@@ -33,8 +33,9 @@ def export(
     seed: int,
     code: str,
 ) -> None:
-    """Writes the atoms of networks at equally spaced inputs, with points of the true laws.
+    """Writes atoms of the synthetic study's networks at equally spaced inputs, for the explorer.
 
+    Points of the true laws are written beside them.
     All is in float32. `x` has shape `(n,)` and `<dataset>/targets` `(n, m, 2)`. A network is named
     by `<protocol>/<dataset>/<model>/K<K>`; below its name stand `points` `(n, K, 2)`, or `(K, 2)`
     if they are the same for every input, `masses` `(n, K)`, and `scales` `(n, K)` if it has any.

@@ -29,7 +29,7 @@ LIMIT = 0.999  # a tanh reaches no further without its gradient vanishing
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of a training besides data, model, K and seed.
+    """Parameters of a training of the synthetic study besides data, model, K and seed.
 
     Attributes:
         epochs: number of passes over the data.
@@ -63,7 +63,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Annealing:
-    """Annealed WTA, with the temperature of each epoch, see :func:`vwta.nn.losses.temperature`."""
+    """Annealed WTA in the synthetic study, with the temperature of each epoch."""
 
     plain: Callable[..., Tensor]
     initial: float
@@ -77,7 +77,7 @@ class Annealing:
 
 @dataclass(frozen=True)
 class FreshData:
-    """New rows for each epoch, drawn from the problem: as many as the fixed data set has."""
+    """New rows for each epoch, drawn from a synthetic problem: as many as the fixed data have."""
 
     law: Problem
     rows: int
@@ -100,7 +100,7 @@ class FreshData:
 
 
 def train(job: Job, data: Path, constants: Mapping[str, Any], settings: Settings) -> None:
-    """Trains one network for each seed, see :func:`vwta.paper.training.train_seeds`.
+    """Trains synthetic networks, one for each seed, see :func:`vwta.paper.training.train_seeds`.
 
     Arguments:
         job: what to train.

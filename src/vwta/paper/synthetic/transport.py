@@ -43,7 +43,7 @@ CHUNK = 200  # inputs between two lines of progress
 
 @dataclass(frozen=True)
 class Reference:
-    """Samples of the true law that estimators are compared with.
+    """Samples of a synthetic problem's true law that estimators are compared with by EMD.
 
     Attributes:
         seed: seed of all samples.
@@ -61,7 +61,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Settings(Reference):
-    """How distances of estimators are measured.
+    """How earth mover's distances of the synthetic study are measured.
 
     Attributes:
         h: bandwidths.
@@ -83,7 +83,7 @@ class Settings(Reference):
 
 
 class Candidate(NamedTuple):
-    """A law to be measured, for a batch of inputs."""
+    """A law of the synthetic study to be measured by EMD, for a batch of inputs."""
 
     method: str
     h: float | None
@@ -100,7 +100,7 @@ def evaluate_emd(
     model: str,
     K: int,
 ) -> None:
-    """Writes the tidy distances of the estimators that follow from a trained network.
+    """Writes the tidy EMD of the estimators that follow from a network of the synthetic study.
 
     All networks of a problem meet the same points of the true law. A Dirac mixture is compared by
     its weighted atoms, all others by samples.
@@ -145,8 +145,9 @@ def as_published(law: VoronoiMixture) -> VoronoiMixture:
 def evaluate_emd_truth(
     data: Path, constants: Mapping[str, Any], settings: Reference, output: MetricsFile
 ) -> None:
-    """Writes the tidy distance between two samples of the true law, which no estimator can beat.
+    """Writes the tidy EMD between two samples of a synthetic problem's true law.
 
+    No estimator can beat it.
     If one is drawn in clouds, the other is not: no estimator knows of them.
     Arguments as of :func:`evaluate_emd`.
     """

@@ -27,7 +27,7 @@ from torch.special import log_ndtr, ndtr, ndtri
 
 
 class Problem(ABC):
-    """A conditional law that can be sampled and evaluated.
+    """The true law of a synthetic problem, which can be sampled and evaluated.
 
     A new problem is a subclass with the three members below and a line in :data:`PROBLEMS`.
     """
@@ -66,7 +66,7 @@ class Problem(ABC):
 
 @dataclass(frozen=True)
 class SingleGaussian(Problem):
-    r"""One isotropic Gaussian whatever x, :math:`y \sim \mathcal{N}(\mu, \sigma^2 I)`.
+    r"""Synthetic problem: one Gaussian whatever x, :math:`y \sim \mathcal{N}(\mu, \sigma^2 I)`.
 
     Example:
         >>> SingleGaussian().log_density(torch.zeros(1), torch.tensor([0.25, 0.25]))
@@ -88,7 +88,7 @@ class SingleGaussian(Problem):
 
 @dataclass(frozen=True)
 class RotatingMoons(Problem):
-    r"""Two moons, turned by the angle :math:`2 \pi x`.
+    r"""Synthetic problem: two moons, turned by the angle :math:`2 \pi x`.
 
     A point is drawn on one of two half circles, :math:`(\cos t, \sin t)` and
     :math:`(1 - \cos t, 1/2 - \sin t)` with t uniform on :math:`[0, \pi]`, Gaussian noise is added,
@@ -178,7 +178,7 @@ class MoonCloud(Problem):
 
 @dataclass(frozen=True)
 class ChangingDamier(Problem):
-    """A 4 x 4 chessboard on the square: x is the probability of the black squares.
+    """Synthetic problem: a 4 x 4 chessboard, x is the probability of the black squares.
 
     Black squares are those whose row and column indices have different parity. All squares of a
     colour are equally likely, and points are uniform within.
@@ -204,8 +204,9 @@ class ChangingDamier(Problem):
 
 @dataclass(frozen=True)
 class UniformToGaussians(Problem):
-    """From uniform on two quadrants of the square, at x = 0, to a Gaussian on each of the others.
+    """Synthetic problem: from uniform on two quadrants to a Gaussian on each of the others.
 
+    The law is uniform at x = 0, and quadrants are those of the square.
     Lower left and upper right have probability (1 - x) / 2 each. Upper left (`wide`) and lower
     right (`narrow`) have x / 2 each, with a Gaussian around their middle.
 
@@ -263,14 +264,14 @@ PROBLEMS: dict[str, type[Problem]] = {
 
 
 def problem(name: str, **constants: Any) -> Problem:
-    """The problem of that name, with its constants."""
+    """The synthetic problem of that name, with its constants."""
     if name not in PROBLEMS:
         raise ValueError(f"unknown problem {name!r}: expected one of {', '.join(PROBLEMS)}")
     return PROBLEMS[name](**constants)
 
 
 def inputs(n: int, generator: torch.Generator) -> Tensor:
-    """Draws n inputs, uniform on [0, 1], with shape `(n, 1)`."""
+    """Draws n inputs of synthetic problems, uniform on [0, 1], with shape `(n, 1)`."""
     return torch.rand((n, 1), generator=generator)
 
 

@@ -78,7 +78,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Settings:
-    """How properties are measured.
+    """How properties that theory predicts are measured.
 
     Attributes:
         seed: seed of all points.
@@ -113,7 +113,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Truth:
-    """The true law at some inputs.
+    """The true law of a problem at inputs where properties that theory predicts are measured.
 
     Attributes:
         x: inputs, with shape `(n, 1)`.
@@ -169,7 +169,7 @@ def evaluate_properties(
     settings: Settings,
     output: MetricsFile,
 ) -> None:
-    """Writes the tidy properties of all networks of a problem.
+    """Writes the tidy properties that theory predicts, measured on networks of a problem.
 
     Arguments:
         networks: files of trained networks, of any kind, K and seed.

@@ -84,7 +84,7 @@ def direction_rows(
     count: int,
     seeds: Sequence[int],
 ) -> Iterator[dict[str, Any]]:
-    r"""Bias of the NLL of test points by volumes that are means over random directions.
+    r"""Bias of the NLL by volumes that are means over random directions, against theory.
 
     The log of a noisy volume is too small on average (Jensen), and so is the NLL, which has
     :math:`+\log V`: the estimate flatters. `nll_directions_bias` is the NLL with random directions,

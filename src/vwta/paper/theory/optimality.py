@@ -41,7 +41,7 @@ CHUNK = 2**22  # distances held at once
 
 @dataclass(frozen=True)
 class Wins:
-    """Which draws each atom wins, and what these draws are like.
+    """Which draws of the true law each atom wins, and what these draws are like.
 
     Attributes:
         counts: number of draws in each cell, with shape `(n, K)`.
@@ -86,7 +86,7 @@ class Wins:
 
 
 def winners(points: Tensor, y: Tensor) -> Tensor:
-    """Nearest atom of each point, with shape `(n, m)`.
+    """Nearest atom of each draw of the true law, with shape `(n, m)`.
 
     Arguments:
         points: atoms, with shape `(n, K, 2)`.

@@ -28,7 +28,7 @@ def evaluate_theory(
     optimum: Mapping[str, int],
     output: MetricsFile,
 ) -> None:
-    """Writes the tidy reference values of a problem, averaged over x.
+    """Writes the tidy reference values of theory for a problem, averaged over x.
 
     Metrics are `risk`, with the methods `zador` (lowest risk for large K), `zador_hist` (a grid's
     risk for large K) and `lloyd`, and `entropy` of the `truth`.
@@ -60,7 +60,7 @@ def evaluate_theory(
 def lloyd_risk(
     law: Problem, K: int, inputs: int, rows: int, starts: int, steps: int, seed: int
 ) -> float:
-    """Risk of K atoms that Lloyd's algorithm finds for each of some inputs, on fresh points.
+    """Reference risk of K atoms that Lloyd's algorithm finds for some inputs, on fresh points.
 
     Arguments:
         law: the problem.

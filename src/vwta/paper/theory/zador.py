@@ -32,7 +32,7 @@ CHUNK = 2**15  # points evaluated at once
 
 
 def zador_risk(area: float, K: int) -> float:
-    r"""Lowest risk of K atoms for large K, :math:`J_2 S / K`.
+    """Zador's lowest risk of K atoms for large K, :math:`J_2 S / K`.
 
     Arguments:
         area: effective area S of the law, see :func:`effective_area`.

@@ -33,7 +33,7 @@ def choose(
     x: Tensor,
     y: Tensor,
 ) -> int:
-    """Index of the candidate whose average of V-WTA estimators has the lowest NLL.
+    """Index of the candidate of the UCI study whose average of V-WTA estimators has the lowest NLL.
 
     Arguments:
         candidates: for each way to train the weights of its networks, a list of restarts.

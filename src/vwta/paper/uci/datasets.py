@@ -33,7 +33,7 @@ BLOCK = 16 * 2**20  # bytes of text that are parsed at a time
 
 @dataclass(frozen=True)
 class Set:
-    """How a file is read.
+    """How the file of a UCI data set is read.
 
     Arguments:
         read: gives the benchmark's matrix with shape `(N, c)` and its `c` names.
@@ -47,7 +47,7 @@ class Set:
 
 
 def read(name: str, path: Path, sha256: str | None = None) -> Table:
-    """Reads a set from its official file.
+    """Reads a UCI data set from its official file.
 
     Arguments:
         name: one of :data:`SETS`.
@@ -82,7 +82,7 @@ def read(name: str, path: Path, sha256: str | None = None) -> Table:
 
 
 def official_splits(name: str, rows: int, count: int) -> list[Split]:
-    """The benchmark's splits of a set: random ones, but for year, whose single one is its authors'.
+    """The benchmark's splits of a UCI data set: random, but for year, whose one is its authors'.
 
     Arguments:
         name: name of the set.

@@ -47,7 +47,7 @@ SEARCH_COLUMNS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """How estimators are measured.
+    """How estimators of the UCI study are measured.
 
     Attributes:
         seed: seed of the choice of validation rows.
@@ -75,7 +75,7 @@ def evaluate(
     dataset: str,
     K: int,
 ) -> None:
-    """Writes the tidy metrics of a data set, and the bandwidths that searches for h tried.
+    """Writes the tidy metrics of a UCI data set, and the bandwidths that searches for h tried.
 
     Arguments:
         networks: for each model the files of its splits, in their order.

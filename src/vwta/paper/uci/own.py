@@ -20,7 +20,9 @@ from vwta.paper.uci.regression import Table
 
 
 def read_csv(path: Path, target: str, delimiter: str = ",") -> Table:
-    """Reads a table from a UTF-8 CSV file; whatever is wrong with it is said with its line.
+    """Reads a table of one's own for the UCI study from a UTF-8 CSV file.
+
+    Whatever is wrong with it is said with its line.
 
     Arguments:
         path: the file. Its first line names the columns.

@@ -21,7 +21,7 @@ from vwta.paper.uci.regression import Table, is_discrete
 def prepare(
     dataset: str, source: Path | None, rows: int, matrix: str | None, path: Path, code: str
 ) -> None:
-    """Reads a set and writes it as tensors.
+    """Reads a UCI data set and writes it as tensors.
 
     The file holds `inputs` with shape `(N, d)` and `target` with shape `(N,)`, both float64; its
     metadata name the columns and say whether the target takes few values. Splits are not stored:
@@ -46,7 +46,7 @@ def prepare(
 
 
 def prepare_own(source: Path, target: str, delimiter: str, path: Path, code: str) -> None:
-    """Reads somebody's own table and writes it as :func:`prepare` does.
+    """Reads a table of one's own for the UCI study and writes it as :func:`prepare` does.
 
     Arguments:
         source: a CSV file, see :func:`vwta.paper.uci.own.read_csv`.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Table:
-    """Inputs and target of a regression problem.
+    """Inputs and target of a UCI data set.
 
     Arguments:
         name: name of the set.
@@ -33,14 +33,14 @@ class Table:
 
 
 class Split(NamedTuple):
-    """Rows to train on and rows to test on, int64 with shapes `(k,)` and `(N - k,)`."""
+    """Rows of a UCI data set to train on and to test on, int64 `(k,)` and `(N - k,)`."""
 
     train: NDArray[np.int64]
     test: NDArray[np.int64]
 
 
 def splits(rows: int, count: int, seed: int = 1, fraction: float = 0.9) -> list[Split]:
-    """Random splits of a number of rows.
+    """Random splits of a number of rows of a UCI data set.
 
     With the default seed and fraction they are the official ones of the UCI benchmark: one
     permutation after the other from one stream, its first part to train on.
@@ -64,7 +64,7 @@ def splits(rows: int, count: int, seed: int = 1, fraction: float = 0.9) -> list[
 
 
 def splits_sha256(parts: Iterable[Split]) -> str:
-    """Hash of splits: little-endian int64 of train and test rows, one split after the other."""
+    """Hash of UCI splits: little-endian int64 of train and test rows, one split after the other."""
     state = hashlib.sha256()
     for split in parts:
         for rows in split:
@@ -73,12 +73,12 @@ def splits_sha256(parts: Iterable[Split]) -> str:
 
 
 def matrix_sha256(matrix: NDArray[np.float64]) -> str:
-    """Hash of a matrix with shape `(N, c)`: little-endian float64, row after row."""
+    """Hash of a UCI data set's matrix `(N, c)`: little-endian float64, row after row."""
     return hashlib.sha256(_flat(matrix, "<f8")).hexdigest()
 
 
 def is_discrete(target: NDArray[np.float64]) -> bool:
-    """Whether a target with shape `(N,)` takes few values, each again and again.
+    """Whether the target `(N,)` of a UCI data set takes few values, each again and again.
 
     A density can be put on such a target, but its NLL has no lower bound: it falls without end as
     the bandwidth shrinks. Few are at most N / 20, or up to 10 if they come 4 times on average.

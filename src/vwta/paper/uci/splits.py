@@ -17,7 +17,7 @@ from vwta.training.stacking import Rows
 
 
 class Scaling(NamedTuple):
-    """Mean and standard deviation of each column, `(S, 1, c)`, in each split."""
+    """Mean and standard deviation of each column of a UCI data set, `(S, 1, c)`, in each split."""
 
     mean: Tensor
     deviation: Tensor
@@ -25,7 +25,9 @@ class Scaling(NamedTuple):
 
 @dataclass(frozen=True)
 class Division:
-    """The rows of S splits. They are standardised, in float64, anew each time they are asked for.
+    """The rows of S splits of a UCI data set, standardised anew each time they are asked for.
+
+    They are in float64.
 
     Attributes:
         inputs: of the whole table, with shape `(N, d)`.
@@ -83,7 +85,7 @@ class Division:
 def divide(
     inputs: Tensor, target: Tensor, splits: Sequence[Split], held_out: float | None, seed: int
 ) -> Division:
-    r"""Divides a table.
+    """Divides a UCI data set into the rows of its splits.
 
     Inputs and targets are standardised by mean and standard deviation of the rows on the training
     side; columns that do not vary there are only centred.

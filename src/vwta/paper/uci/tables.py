@@ -91,7 +91,7 @@ def write_tables(
 def write_sizes(
     sizes: pd.DataFrame, reported: pd.DataFrame, folder: Path, datasets: Sequence[str]
 ) -> None:
-    """Writes the sizes of the data sets, `uci_sizes`, beside the printed ones.
+    """Writes the sizes of the UCI data sets, `uci_sizes`, beside the printed ones.
 
     Arguments:
         sizes: as of :func:`write_tables`.

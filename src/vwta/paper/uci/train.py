@@ -35,7 +35,7 @@ PUBLISHED_DIMENSION = 2  # of the normaliser in the published mixture loss, what
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of trainings besides data, model and K.
+    """Parameters of trainings of the UCI study besides data, model and K.
 
     Attributes:
         plan: the fields of :class:`vwta.training.stacking.Plan`.
@@ -70,7 +70,7 @@ class Settings:
 
 
 def train(job: Job, data: Path, settings: Settings) -> None:
-    """Trains the networks of all splits as one tensor program, a restart after the other.
+    """Trains the UCI networks of all splits as one tensor program, a restart after the other.
 
     The output of a split holds for each restart r the selected weights `validated.r.*`, the curve
     `curve.r` of the validation loss and, if networks are trained anew on all training rows, their

@@ -97,7 +97,7 @@ class Outcome(NamedTuple):
 
 
 def judge(claim: Claim, evidence: Evidence, protocol: str, most: float) -> Outcome:
-    """Judges a claim.
+    """Judges a claim of the paper.
 
     Arguments:
         claim: the claim.
@@ -122,7 +122,7 @@ def judge(claim: Claim, evidence: Evidence, protocol: str, most: float) -> Outco
 
 
 def problems(entries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Problems of entries whose keys have the right types, one line each."""
+    """Problems of entries of claims whose keys have the right types, one line each."""
     lines: list[str] = []
     seen: set[str] = set()
     for entry in entries:

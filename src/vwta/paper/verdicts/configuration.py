@@ -15,7 +15,7 @@ FILES = ("verdicts.yaml", "claims.yaml", "differences.yaml")
 
 
 def load(folder: Path) -> Settings:
-    """Settings from the folder with :data:`FILES`."""
+    """Settings of verdicts from the folder with :data:`FILES`."""
     return Settings.of(*(_read(folder / name) for name in FILES))
 
 

@@ -33,7 +33,7 @@ OWN_DATA = "ansyn"  # the paper's audio set
 
 @dataclass(frozen=True)
 class Rule:
-    """Parameters of the rule.
+    """Parameters of the rule by which verdicts on numbers are given.
 
     Attributes:
         deviations: c of the formula.

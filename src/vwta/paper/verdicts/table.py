@@ -97,7 +97,7 @@ class Settings:
 
 
 class Verdicts(NamedTuple):
-    """All that is said.
+    """Verdicts on all numbers and claims, and the measured differences.
 
     Attributes:
         table: verdicts, with :data:`COLUMNS` and a column for each protocol, and `printed`, with
