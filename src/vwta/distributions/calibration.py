@@ -67,7 +67,7 @@ def pit(law: Distribution, y: Tensor) -> Tensor:
 
 
 def pit_deviation(values: Tensor) -> float:
-    r"""Kolmogorov distance :math:`\sup_u |\frac{1}{n} \#\{i : v_i \leq u\} - u|` from uniform.
+    r"""Kolmogorov distance :math:`\sup_u |\frac{1}{n} \#\{i : v_i \leq u\} - u|` of PIT.
 
     Arguments:
         values: outcomes of :func:`pit`, `(n,)`.

@@ -24,7 +24,7 @@ from vwta.geometry.spaces import Space
 
 
 class DiracMixture(Atoms):
-    r"""Atoms alone, :math:`\sum_k \gamma_k \delta_{z_k}`: what WTA predicts before any kernel.
+    r"""Mixture of atoms alone, :math:`\sum_k \gamma_k \delta_{z_k}`: WTA before any kernel.
 
     Arguments:
         points: atoms, `(*, K, e)`.
@@ -62,7 +62,7 @@ class DiracMixture(Atoms):
 
 
 class KernelMixture(Atoms):
-    r"""A kernel on every atom, uncut, :math:`\sum_k \gamma_k K_h(z_k, y)`: Kernel-WTA.
+    r"""Mixture with a kernel on every atom, uncut, :math:`\sum_k \gamma_k K_h(z_k, y)`: Kernel-WTA.
 
     With one bandwidth for each component, `h` `(*, K)`, it is a mixture density network's output.
 
@@ -134,7 +134,7 @@ class KernelMixture(Atoms):
 
 
 class VoronoiMixture(Atoms):
-    r"""A kernel on every atom, cut to its Voronoi cell: Voronoi-WTA.
+    r"""Mixture with a kernel on every atom, cut to its Voronoi cell: Voronoi-WTA.
 
     .. math:: \sum_k \gamma_k \frac{K_h(z_k, y)}{V_k} 1[y \in Y_k],
         \qquad V_k = \int_{Y_k} K_h(z_k, y') dy'

@@ -29,7 +29,7 @@ from vwta.geometry.spaces import Box, Space, Sphere
 
 
 class Kernel(ABC):
-    r"""A law around an atom whose density depends on the spread `w` alone.
+    """A kernel: a law around an atom whose density depends on the spread `w` alone.
 
     Its mass within a spread is the radial distribution function :math:`F_h(w)`.
 
@@ -84,7 +84,7 @@ class Kernel(ABC):
 
 
 class Gaussian(Kernel):
-    r"""Isotropic Gaussian, :math:`(2 \pi h^2)^{-d/2} \exp(-w / h^2)`.
+    r"""Isotropic Gaussian kernel, :math:`(2 \pi h^2)^{-d/2} \exp(-w / h^2)`.
 
     Arguments:
         h: standard deviation along each axis, positive and finite.
@@ -202,7 +202,7 @@ class VonMisesFisher(Gaussian):
 
 
 class Uniform(Kernel):
-    """Uniform over the cell: the limit of large bandwidth. Its "mass" is a volume.
+    """Uniform kernel over the cell: the limit of large bandwidth. Its "mass" is a volume.
 
     Only a cut kernel can be uniform: it is for :class:`VoronoiMixture` on a bounded space.
     """

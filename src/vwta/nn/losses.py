@@ -151,7 +151,7 @@ def scoring(hypotheses: Hypotheses, y: Tensor, score_reduction: Reduction) -> Te
 
 
 def mixture(components: Components, y: Tensor, dimension: int | None = None) -> Tensor:
-    r"""Negative log-likelihood of a mixture of isotropic Gaussians, averaged over the batch.
+    r"""Loss: negative log-likelihood of a mixture of isotropic Gaussians, a mean over the batch.
 
     .. math:: -\log \sum_k \exp(\log \pi_k - \frac{\|y - \mu_k\|^2}{2 \sigma_k^2}
         - \frac{d}{2} \log 2 \pi \sigma_k^2)
@@ -171,7 +171,7 @@ def mixture(components: Components, y: Tensor, dimension: int | None = None) -> 
 
 
 def winner_distance(hypotheses: Hypotheses, y: Tensor) -> Tensor:
-    r"""Squared distance to the winner :math:`\min_k \|z_k - y\|^2`, averaged over the batch.
+    r"""Loss without scores: squared distance to the winner :math:`\min_k \|z_k - y\|^2`, a mean.
 
     This is :func:`wta` without its scores. Their cross-entropy grows with the number of hypotheses
     that win at all, so that the sum of both favours networks with unused hypotheses.
@@ -235,7 +235,7 @@ def sphere_scoring(
 
 
 def sphere_winner_distance(hypotheses: Hypotheses, y: Tensor, active: Tensor) -> Tensor:
-    r"""Angle to the winner, averaged over active targets: :func:`sphere_wta` without its scores.
+    """Loss without scores on the sphere: angle to the winner, a mean over active targets.
 
     Arguments:
         hypotheses: points `(*, K, 3)`, and logits that do not matter.
@@ -247,7 +247,7 @@ def sphere_winner_distance(hypotheses: Hypotheses, y: Tensor, active: Tensor) ->
 
 
 def sphere_mixture(components: Components, y: Tensor, active: Tensor) -> Tensor:
-    r"""Negative log-likelihood of a mixture of von Mises-Fisher laws, over active targets.
+    r"""Loss: negative log-likelihood of a mixture of von Mises-Fisher laws, over active targets.
 
     .. math:: -\frac{1}{N} \sum_{t, s} \log \sum_k \pi_{tk} \frac{\kappa_{tk}}
         {4 \pi \sinh \kappa_{tk}} \exp(\kappa_{tk} \mu_{tk} \cdot y_{ts})

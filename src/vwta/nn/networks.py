@@ -47,7 +47,7 @@ class MLP(nn.Sequential):
 
 
 class Network(nn.Module):
-    """Heads on a trunk: maps inputs to atoms.
+    """Network of a head on a trunk: maps inputs to atoms.
 
     Arguments:
         trunk: any module that maps inputs to features, with shape `(*, f)`.

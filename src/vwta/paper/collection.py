@@ -51,7 +51,7 @@ def collect(parts: Sequence[Path], path: Path) -> None:
 
 
 def collect_curves(networks: Mapping[str, Sequence[Path]], path: Path) -> None:
-    """Writes the curves of trained networks as a table, one row an epoch.
+    """Writes the curves of trained networks as a table of metrics, one row an epoch.
 
     Its columns are `protocol`, `dataset`, `model`, `K`, `seed`, `epoch` (from 1), `training` (the
     loss on the training rows), `loss` and `distance` (those on the validation rows; the second for

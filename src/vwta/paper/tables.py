@@ -63,7 +63,7 @@ class Sheet(NamedTuple):
 
 
 def to_markdown(table: pd.DataFrame, digits: int = 4) -> str:
-    """A table in markdown: numbers to some significant digits, missing ones as a dash."""
+    """A table for readers in markdown: numbers to some digits, missing ones as a dash."""
 
     def cell(value: Any) -> str:
         if pd.isna(value):

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 class StackedLinear(nn.Module):
-    r"""Linear layers of S networks, :math:`y_s = x_s W_s^T + b_s`.
+    """Linear layers of a stack of S networks, :math:`y_s = x_s W_s^T + b_s`.
 
     Arguments:
         layers: one layer for each network, all of the same shape.
@@ -47,7 +47,7 @@ class StackedLinear(nn.Module):
 
 
 class StackedHead(StackedLinear):
-    """Heads of S networks, whose outputs are read as atoms `(S, n, *)`.
+    """Heads of a stack of S networks, whose outputs are read as atoms `(S, n, *)`.
 
     Arguments:
         heads: one head for each network, all of the same kind and shape.
@@ -63,7 +63,7 @@ class StackedHead(StackedLinear):
 
 
 def stack(networks: Sequence[nn.Module]) -> nn.Module:
-    """One network that maps inputs `(S, n, *)` to what each of S networks makes of its own.
+    """Stack of S networks as one, which maps inputs `(S, n, *)` to what each makes of its own.
 
     Arguments:
         networks: networks of the same architecture, whose only parameters are those of linear
@@ -164,7 +164,7 @@ def fit_stacked(
     checkpoint: Path | None = None,
     stops: Tensor | None = None,
 ) -> StackedFit:
-    """Trains networks side by side and selects the weights of each one's best epoch.
+    """Trains a stack of networks, and selects the weights of each one's best epoch.
 
     Arguments:
         networks: S networks to start from; they stay as they are.

@@ -75,7 +75,7 @@ def remove_temporaries(results: Path) -> None:
 
 
 def at_work() -> str | None:
-    """Who works in this folder, in words; None if nobody does, or nobody can tell.
+    """Who holds the lock of this folder or works in it, in words; None if nobody, or unknown.
 
     A dry run does not count: it marks no files and holds no lock. The marks of another machine
     count, as the system's locks may not tell whether its run is gone.

@@ -133,7 +133,7 @@ def cores() -> int:
 def estimate(
     jobs: Iterable[Job], tier: str, here: pd.DataFrame, recorded: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return a row for each rule: its jobs, CPU and GPU hours, disk, downloads and the source.
+    """Return the plan: jobs, CPU and GPU hours, disk, downloads and the source for each rule.
 
     Hours are those for which cores and GPUs are taken: Snakemake measures the CPU time of a job
     at times far apart and misses its end.

@@ -99,7 +99,7 @@ def contradictions(config: dict[str, Any], sets: list[str]) -> list[str]:
 
 
 def protocol_contradictions(protocol: dict[str, Any]) -> list[str]:
-    """Contradictions between the keys of a protocol that follows its schema."""
+    """Contradictions in the configuration of a protocol that follows its schema."""
     if "networks_of" in protocol:
         keys = [key for key in ("data_of", "data", "training") if key in protocol]
         return [
@@ -119,7 +119,7 @@ def protocol_contradictions(protocol: dict[str, Any]) -> list[str]:
 
 
 def ownership_problems(protocols: dict[str, Any]) -> list[str]:
-    """Contradictions between protocols that take the data or the networks of others."""
+    """Contradictions in the configuration of protocols that take data or networks of others."""
     wanted = {"data_of": "draws its own data", "networks_of": "trains its own networks"}
     lines = []
     for name, switches in protocols.items():
@@ -132,7 +132,7 @@ def ownership_problems(protocols: dict[str, Any]) -> list[str]:
 
 
 def data_contradictions(table: dict[str, Any]) -> list[str]:
-    """Contradictions between the entries of a table of files that follows its schema."""
+    """Contradictions in the configuration of files from elsewhere that follows its schema."""
     lines: list[str] = []
     seen: dict[str, str] = {}
     for section, entries in table.items():

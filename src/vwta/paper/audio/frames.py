@@ -111,7 +111,7 @@ def read_fold(files: Sequence[Path]) -> Fold:
 
 
 def labels_of(features: Path) -> Path:
-    """File of the labels that belong to a file of features."""
+    """File of the labels that belong to a file of audio features."""
     return features.with_name(f"{features.stem.rpartition('_')[0]}.safetensors")
 
 

@@ -21,7 +21,7 @@ FADE = 0.003  # seconds at both ends
 
 
 def synthesise(kind: str, number: int, seed: int) -> NDArray[np.float32]:
-    """One sound of a class.
+    """One sound of a class, by formula.
 
     Arguments:
         kind: one of :data:`CLASSES`.

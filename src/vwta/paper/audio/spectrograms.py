@@ -116,7 +116,7 @@ def scene_features(
 
 
 def write_features(path: Path, scenes: Iterable[Tensor], count: int) -> None:
-    """Writes features as float16, whole or not at all (`.npy`); one scene is held at a time.
+    """Writes features of scenes as float16, whole or not at all (`.npy`), scene by scene.
 
     Arguments:
         path: file to write.
@@ -140,7 +140,7 @@ def write_features(path: Path, scenes: Iterable[Tensor], count: int) -> None:
 
 
 def read_features(path: Path) -> NDArray[np.float16]:
-    """Features of :func:`write_features`, mapped: only what is looked at is read from the disk."""
+    """Features of scenes, mapped: only what is looked at is read from the disk."""
     try:
         stored = np.load(path, mmap_mode="r")
     except (OSError, ValueError, EOFError) as error:

@@ -35,7 +35,7 @@ def complete_length(headers: Headers) -> int | None:
 
 
 def is_continuation(headers: Headers, known: str | None, have: int) -> bool:
-    """Whether a part starts where the file ends, and is of the same version.
+    """Whether a server's part starts where the file ends, and is of the same version.
 
     Arguments:
         headers: of the answer.

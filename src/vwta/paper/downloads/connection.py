@@ -57,7 +57,7 @@ def answer(
 
 
 def pieces(response: Response, watch: Watch) -> Iterator[bytes]:
-    """The body of an answer, piece by piece."""
+    """The body of a server's answer, piece by piece."""
     chunks = response.iter_content(CHUNK)
     while True:
         with _translated():

@@ -60,7 +60,7 @@ class Frame(NamedTuple):
 
 
 class Scenes(NamedTuple):
-    """Frames of all recordings, the recordings' names, and the noise in degrees by class."""
+    """Frames of a figure for all recordings, their names, and the noise in degrees by class."""
 
     frames: Sequence[Sequence[Frame]]
     names: Sequence[str]

@@ -146,7 +146,7 @@ def gather(
 
 
 def read_sheet(path: Path) -> Sheet:
-    """Reads a table as :mod:`vwta.paper.tables` writes it, in markdown."""
+    """Reads a table for the page as :mod:`vwta.paper.tables` writes it, in markdown."""
     lines = path.read_text(encoding="utf-8").splitlines()
     table = [line for line in lines if line.startswith("|")]
     if len(table) < 2:

@@ -130,7 +130,7 @@ def evaluate_emd(
 
 
 def as_published(law: VoronoiMixture) -> VoronoiMixture:
-    r"""The law that the published code draws from: cells with a larger kernel mass are favoured.
+    r"""The law that the published code draws from to measure EMD: large cells are favoured.
 
     It chooses a cell by its mass, draws from the kernel, and starts anew, with another choice, if
     the point is outside of the cell. Cells so have masses proportional to :math:`\gamma_k V_k`.

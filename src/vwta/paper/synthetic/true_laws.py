@@ -151,7 +151,7 @@ class RotatingMoons(Problem):
 
 @dataclass(frozen=True)
 class MoonCloud(Problem):
-    """Moons as the published code has them: some points drawn once, of which samples are drawn.
+    """Synthetic problem: moons as in the published code, samples of some points drawn once.
 
     The points' own extremes are what is stretched to the square, so the law depends on their
     number. The density is that of :class:`RotatingMoons` with the same stretch.

@@ -21,7 +21,7 @@ from vwta.paper.theory.optimality import nll_from_cells, optimal_nll, winners
 def identity_rows(
     points: Tensor, masses: Tensor, areas: Tensor, first: Tensor, second: Tensor, box: Box
 ) -> list[dict[str, Any]]:
-    r"""Both sides of the identity of the negative log-likelihood of the uniform kernel.
+    r"""Both sides of theory's identity of the negative log-likelihood of the uniform kernel.
 
     With :math:`P_k` the mass of a cell and :math:`\lambda_k` its area in a domain of area V
 

@@ -37,7 +37,7 @@ EXPONENTS = torch.arange(-20, 101, dtype=torch.float64) / 40  # where the likeli
 
 
 class PointDensity:
-    """Powers of the density of a law at some inputs, integrated over a grid of squares.
+    """Where atoms lie in theory: powers of a law's density, integrated over a grid of squares.
 
     Arguments:
         law: the law.

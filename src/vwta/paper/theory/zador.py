@@ -32,7 +32,7 @@ CHUNK = 2**15  # points evaluated at once
 
 
 def zador_risk(area: float, K: int) -> float:
-    """Zador's lowest risk of K atoms for large K, :math:`J_2 S / K`.
+    """Zador's asymptotic risk: the lowest of K atoms for large K, :math:`J_2 S / K`.
 
     Arguments:
         area: effective area S of the law, see :func:`effective_area`.
@@ -42,7 +42,7 @@ def zador_risk(area: float, K: int) -> float:
 
 
 def grid_risk(volume: float, K: int) -> float:
-    r"""Risk of K atoms on a regular grid for large K, :math:`V / (6 K)`.
+    """Asymptotic risk of K atoms on a regular grid, for large K, :math:`V / (6 K)`.
 
     Arguments:
         volume: area V of the domain that the grid covers.
@@ -52,7 +52,7 @@ def grid_risk(volume: float, K: int) -> float:
 
 
 def effective_area(law: Problem) -> float:
-    r"""Mean over x of the effective area :math:`S(x) = \left( \int \sqrt{\rho_x(y)} dy \right)^2`.
+    r"""Zador's effective area :math:`S(x) = \left( \int \sqrt{\rho_x(y)} dy \right)^2`, over x.
 
     Closed forms: :math:`8 \pi \sigma^2` for a Gaussian, and for the chessboard
     :math:`S(x) = 2 (\sqrt{x} + \sqrt{1 - x})^2`, whose mean is :math:`2 + \pi / 2`. Others are
@@ -73,7 +73,7 @@ def effective_area(law: Problem) -> float:
 
 
 def entropy(law: Problem) -> float:
-    r"""Mean over x of the entropy :math:`-\int \rho_x(y) \log \rho_x(y) dy`: no NLL is lower.
+    r"""Theory's lowest NLL: mean over x of the entropy :math:`-\int \rho_x(y) \log \rho_x(y) dy`.
 
     Closed forms: :math:`\log(2 \pi e \sigma^2)` for a Gaussian, :math:`\log 2 + 1/2` for the
     chessboard. Others as in :func:`effective_area`.
@@ -94,7 +94,7 @@ def entropy(law: Problem) -> float:
 
 
 def root_integral(law: Problem, x: float) -> float:
-    r"""Integral :math:`\int \sqrt{\rho_x(y)} dy`, by Gauss-Legendre quadrature on tiles."""
+    r"""Integral :math:`\int \sqrt{\rho_x(y)} dy` of Zador's risk, by quadrature on tiles."""
     return _integral(law, x, lambda log_p: (log_p / 2).exp())
 
 

@@ -11,7 +11,7 @@ from vwta.paper.uci.regression import Table, matrix_sha256
 
 
 def diabetes(sha256: str | None = None) -> Table:
-    """Progression of diabetes in 442 patients, from 10 measurements in their own units.
+    """Data set for the UCI study from a package: diabetes in 442 patients, 10 measurements.
 
     It is part of scikit-learn. See Efron, Hastie, Johnstone, Tibshirani: *Least angle regression*,
     Annals of Statistics 32(2), 2004.
