@@ -54,6 +54,7 @@ def grid_risk(volume: float, K: int) -> float:
 def effective_area(law: Problem) -> float:
     r"""Zador's effective area :math:`S(x) = \left( \int \sqrt{\rho_x(y)} dy \right)^2`, over x.
 
+    It is a mean over x.
     Closed forms: :math:`8 \pi \sigma^2` for a Gaussian, and for the chessboard
     :math:`S(x) = 2 (\sqrt{x} + \sqrt{1 - x})^2`, whose mean is :math:`2 + \pi / 2`. Others are
     integrated from their density; with :math:`x = \sin^2 t` the integrand has no root at 0 and 1.
