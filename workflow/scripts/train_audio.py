@@ -8,11 +8,7 @@ from vwta.workflow.training_job import training_job
 
 with job(snakemake):
     train(
-        training_job(
-            snakemake,
-            K=int(snakemake.wildcards.K),
-            outputs={int(snakemake.wildcards.seed): Path(snakemake.output[0])},
-        ),
+        training_job(snakemake),
         folds={
             name: [Path(file) for file in snakemake.input[name]] for name in ("train", "validation")
         },

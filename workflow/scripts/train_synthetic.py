@@ -8,11 +8,7 @@ from vwta.workflow.training_job import training_job
 
 with job(snakemake):
     train(
-        training_job(
-            snakemake,
-            K=int(snakemake.wildcards.K),
-            outputs={int(snakemake.wildcards.seed): Path(snakemake.output[0])},
-        ),
+        training_job(snakemake),
         data=Path(snakemake.input.data),
         constants=snakemake.params.constants,
         settings=Settings(

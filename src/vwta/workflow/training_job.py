@@ -11,19 +11,23 @@ from typing import Any
 from vwta.paper.training import Job
 
 
-def training_job(snakemake: Any, K: int, outputs: Mapping[int, Path]) -> Job:
+def training_job(
+    snakemake: Any, K: int | None = None, outputs: Mapping[int, Path] | None = None
+) -> Job:
     """The training job of a script: its data set and network are wildcards of the rule.
 
     Arguments:
         snakemake: the object of this name that Snakemake gives to scripts.
-        K: number of atoms.
-        outputs: file of each seed, or of each split.
+        K: number of atoms; a wildcard if there is none.
+        outputs: file of each split; if there are none, the output is that of the wildcard `seed`.
     """
     wildcards, params = snakemake.wildcards, snakemake.params
+    if outputs is None:
+        outputs = {int(wildcards.seed): Path(snakemake.output[0])}
     return Job(
         dataset=wildcards.dataset,
         model=wildcards.model,
-        K=K,
+        K=int(wildcards.K) if K is None else K,
         outputs=outputs,
         unfinished=Path(params.unfinished),
         device=params.device,
