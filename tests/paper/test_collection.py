@@ -103,7 +103,7 @@ def test_order_and_repetition_do_not_matter(tmp_path: Path) -> None:
 def test_unaccounted_rows_are_named(tmp_path: Path) -> None:
     table = tidy([{"value": 0.5}])
     write_table(tmp_path / "old", table, {"parts": {"a": {"provenance": {}}}})
-    with pytest.raises(ValueError, match=r"account for 0 of 1 rows\. Remedy: collect it anew"):
+    with pytest.raises(ValueError, match=r"account for 0 of 1 rows\. Remedy: collect it again"):
         merge(tmp_path / "none", tmp_path / "old", tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

@@ -72,7 +72,7 @@ def test_wrong_sharing_is_explained(sharing: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"networks_of": "improved"}, "data: must go, the networks of improved bring it"),
+        ({"networks_of": "improved"}, "data: must be absent, as the networks of improved have it"),
         (
             {"data_of": "improved"},
             "data: must be there unless data_of or networks_of names a",
@@ -146,7 +146,7 @@ BAD = {
     ),
     "audio fold that holds the same scenes as another": (
         {"audio": {"folds": {"test": {"splits": [2], "parts": ["train"]}}}},
-        "audio.folds.test: has scenes train of split 2, as train has too; one must go",
+        "audio.folds.test: has scenes train of split 2, as train has too; remove one",
     ),
     "bands that cannot be pooled": (
         {"audio": {"features": {"bands": 100}}},
@@ -179,7 +179,7 @@ BAD = {
     ),
     "own table with the name of a set": (
         {"uci": {"datasets": [{"csv": "data/wine.csv", "target": "y"}]}},
-        "uci.datasets[0] = {'csv': 'data/wine.csv', 'target': 'y'}: there is another set of the",
+        "uci.datasets[0] = {'csv': 'data/wine.csv', 'target': 'y'}: there is another data set",
     ),
     "own table with a name for no file of ours": (
         {"uci": {"datasets": [{"csv": "my houses.csv", "target": "y"}]}},
@@ -447,7 +447,7 @@ BAD_FILES = {
     "unknown set": ({"bostn": {}}, "uci.bostn: unknown key, did you mean boston?"),
     "package with an address": (
         {"boston": {"file": {"package": "scikit-learn"}}},
-        "uci.boston.file.path: must go, a package brings the data",
+        "uci.boston.file.path: must be absent, as a package has the data",
     ),
     "two sets in a file": (
         {"yacht": {"file": {"path": "uci/housing.data"}}},

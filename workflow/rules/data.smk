@@ -49,7 +49,7 @@ rule fetch_file:
         file=lambda wildcards, output: uci_file(wildcards),
         places=unrecorded(PLACES),
         note=lambda wildcards, output: f"{NOTES}/{UCI_FILES[wildcards.file]}",
-        until=unrecorded("the next runs go on without it"),
+        until=unrecorded("the next runs continue without it"),
     script:
         "../scripts/fetch_file.py"
 

@@ -118,7 +118,7 @@ def read_parts(path: Path) -> dict[str, Part]:
         first += count
     if first != len(table):
         raise ValueError(
-            f"{path}: its parts account for {first} of {len(table)} rows. Remedy: collect it anew"
+            f"{path}: its parts account for {first} of {len(table)} rows. Remedy: collect it again"
         )
     return parts
 

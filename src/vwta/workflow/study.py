@@ -148,7 +148,7 @@ def warnings(
     if absent:
         again = " ".join(f"{cache}/uci/{name}.safetensors" for name in absent)
         yield (
-            f"The UCI study goes on without {', '.join(absent)}, which could not be downloaded: "
+            f"The UCI study continues without {', '.join(absent)}, which could not be downloaded: "
             f"{notes} says why. To try again: snakemake {again}"
         )
     if without_audio:

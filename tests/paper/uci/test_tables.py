@@ -144,7 +144,7 @@ def test_what_is_missing_or_broken_is_told(folder: Path) -> None:
     wine = next(row for row in rows[year - 3 :] if row[1] == "ours")
     assert wine[3:] == ["--", "∞", "**0.40 ± 0.14**"]
     text = (folder / "uci_main_paper.md").read_text()
-    assert "Fewer splits than the set has: Boston (2 of 20)." in text
+    assert "Fewer splits than the data set has: Boston (2 of 20)." in text
     assert "Not finite in some splits: Wine, MDN; Wine, K-WTA." in text
 
 

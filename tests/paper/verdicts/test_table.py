@@ -443,7 +443,7 @@ def test_command_outside_a_clone(
     error = capsys.readouterr().err
     assert "neither results/full nor docs/results. Remedy: run this command in a clone" in error
     assert main(["verdicts", str(quick)]) == 1
-    assert "vwta: config is no folder. Remedy: " in capsys.readouterr().err
+    assert "vwta: config is not a folder. Remedy: " in capsys.readouterr().err
     assert main(["verdicts", str(quick), "--config", str(CONFIG)]) == 0
 
 

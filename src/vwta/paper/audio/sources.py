@@ -77,7 +77,7 @@ def gather_recordings(
         try:
             return _copy(mirror / BELOW_MIRROR, folder, per_class)
         except (BadRecording, Mismatch) as error:
-            refused = f"; so far they are not taken: {error}"
+            refused = f"; those that are there cannot be used: {error}"
             log.info("%s", error)
     try:
         fetched = fetch(archive, cache, mirror, policy)
@@ -177,7 +177,7 @@ def _check(source: Path, names: list[str], per_class: int) -> None:
     if wrong:
         raise Mismatch(
             f"{source}: {per_class} recordings of each class are expected, there are "
-            f"{', '.join(wrong)}. Remedy: get the whole set"
+            f"{', '.join(wrong)}. Remedy: get all recordings"
         )
 
 

@@ -213,7 +213,7 @@ def sound_class(recording: str) -> str:
     stem = Path(recording).stem
     if re.fullmatch(r".+\d{3}", stem) is None or stem[:-3] not in CLASSES:
         raise ValueError(
-            f"{recording!r} is no class with 3 digits; the classes are {', '.join(CLASSES)}"
+            f"{recording!r} is not a class with 3 digits; the classes are {', '.join(CLASSES)}"
         )
     return stem[:-3]
 
@@ -314,7 +314,7 @@ def _number(where: str, name: str, cell: str) -> float:
         number = math.nan
     if not math.isfinite(number):
         raise BadTable(
-            f"{where}, column {name!r}: {cell.strip()!r} is no finite number. "
+            f"{where}, column {name!r}: {cell.strip()!r} is not a finite number. "
             "Remedy: put a number there"
         )
     return number

@@ -169,7 +169,7 @@ def _checked(path: Path, file: File) -> Path:
     found = {checksum(path, name) for name in {text.partition(":")[0] for text in file.checksums}}
     if not found & set(file.checksums):
         raise Mismatch(
-            f"its content is another: {' or '.join(file.checksums)} is expected, "
+            f"its content differs: {' or '.join(file.checksums)} is expected, "
             f"{' and '.join(sorted(found))} was found"
         )
     return path
@@ -179,7 +179,7 @@ def _copy(source: Path, target: Path, file: File, policy: Policy) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     facts = source.stat()
     if not stat.S_ISREG(facts.st_mode):
-        raise Mismatch("it is no regular file")
+        raise Mismatch("it is not a regular file")
     check_space(target.parent, facts.st_size, policy.margin)
     with full_disk(target.parent), atomic(target) as temporary:
         shutil.copyfile(source, temporary)
@@ -265,7 +265,7 @@ def _is_free(lock: TextIO) -> bool:
     except BlockingIOError:
         return False
     except OSError:
-        log.debug("%s: this disk knows no locks", lock.name)
+        log.debug("%s: this disk has no locks", lock.name)
     return True
 
 

@@ -112,7 +112,9 @@ def _numbers(path: Path, names: list[str], row: list[str], line: int) -> list[fl
     for name, cell in zip(names, row, strict=True):
         number = _number(cell)
         if not math.isfinite(number):
-            what = f"{cell.strip()!r} is no finite number" if cell.strip() else "the cell is empty"
+            what = (
+                f"{cell.strip()!r} is not a finite number" if cell.strip() else "the cell is empty"
+            )
             raise BadTable(
                 f"{path}, line {line}, column {name!r}: {what}. "
                 "Remedy: put a number there, or remove the line or the column"

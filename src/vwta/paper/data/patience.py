@@ -140,7 +140,7 @@ class Watch:
         self._unused += number
         self._came += number
         if self._unused > UNUSED:
-            raise Failed(f"{size(self._unused)} came that are no part of a file")
+            raise Failed(f"{size(self._unused)} arrived that are no part of a file")
         passed = time.monotonic() - self._since
         if self._in_headers or passed < self.policy.window or not number:
             return

@@ -62,7 +62,7 @@ def chunks(samples: NDArray[np.int16], seconds: float = 30.0) -> Tensor:
     """
     length = round(seconds * RATE)
     if length <= 0 or length % CHUNK:
-        raise ValueError(f"{seconds} s are no whole number of chunks of {CHUNK // RATE} s")
+        raise ValueError(f"{seconds} s is not a whole number of chunks of {CHUNK // RATE} s")
     wave = torch.zeros(length, samples.shape[1])
     kept = torch.from_numpy(samples[:length].astype(np.float32))
     wave[: len(kept)] = kept / FULL_SCALE

@@ -157,7 +157,7 @@ def _measure(
     for method, restarts in _methods(kind, len(final)).items():
         tuned, tested = validated[:restarts], final[:restarts]
         if not all(map(_is_finite, [*tuned, *tested])):
-            logger.warning("%s: weights are not finite, and so is no metric", method)
+            logger.warning("%s: weights are not finite, so its metrics are not either", method)
             for metric in ("nll", "rmse"):
                 yield {"method": method, "metric": metric, "value": math.nan, "n": len(test.y)}
             continue

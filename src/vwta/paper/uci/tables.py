@@ -40,7 +40,7 @@ DISCRETE = (
 DEVIATION = "±: standard deviation over the splits; NA: a single split. --: has not converged."
 BOLD = (
     "Bold: the lowest mean of a line, and means whose standard deviation reaches it. This is the "
-    "paper's rule, for the printed numbers too, whichever the paper sets in bold."
+    "paper's rule, for the printed numbers too, even where the paper's own bold type differs."
 )
 
 
@@ -299,7 +299,7 @@ def _remarks(table: pd.DataFrame, sizes: pd.DataFrame) -> list[str]:
         for name, count in zip(map(str, fewest.index), fewest, strict=True)
         if count < whole.get(name, 0)
     ]
-    notes += [f"Fewer splits than the set has: {', '.join(short)}."] if short else []
+    notes += [f"Fewer splits than the data set has: {', '.join(short)}."] if short else []
     broken = table[table["not_finite"] > 0].drop_duplicates(["dataset", "method"])
     names = [f"{_title(r['dataset'])}, {METHODS[r['method']].label}" for r in _records(broken)]
     text = f"Not finite in some splits: {'; '.join(names)}."
