@@ -14,7 +14,7 @@ from snakemake.utils import update_config
 from vwta.paper.data.ansyn import CLASSES
 from vwta.paper.data.regression import splits_sha256
 from vwta.paper.data.synthetic import PROBLEMS
-from vwta.paper.data.uci import SETS, official_splits
+from vwta.paper.data.uci import FORMATS, official_splits
 from vwta.paper.estimators import swept_in
 from vwta.paper.networks import NETWORKS
 from vwta.paper.problems import title
@@ -37,7 +37,7 @@ def overlaid(change: dict[str, Any]) -> dict[str, Any]:
 
 
 def complaints(config: Any) -> list[str]:
-    sets = [*SETS, "diabetes"]
+    sets = [*FORMATS, "diabetes"]
     problems = validation.problems(config, SCHEMAS / "config.schema.yaml")
     return problems or validation.contradictions(config, sets)
 
@@ -423,10 +423,10 @@ def test_table_of_files_is_valid() -> None:
     table = read("config/data.yaml")
     assert validation.problems(table, SCHEMAS / "data.schema.yaml") == []
     assert validation.data_contradictions(table) == []
-    assert set(table["uci"]) == {*SETS, "diabetes"}
+    assert set(table["uci"]) == {*FORMATS, "diabetes"}
     for name, entry in table["uci"].items():
-        if name in SETS:
-            assert entry["inputs"] == SETS[name].inputs
+        if name in FORMATS:
+            assert entry["inputs"] == FORMATS[name].inputs
         found = splits_sha256(official_splits(name, entry["rows"], entry["splits"]["count"]))
         assert found == entry["splits"]["sha256"], name
 

@@ -34,7 +34,7 @@ def to_run(tree: Path, target: str) -> set[str]:
 
 
 def edit(tree: Path, name: str, **changes: Any) -> None:
-    """Changes the entry of a set in the table of files."""
+    """Changes the entry of a data set in the table of files."""
     path = tree / "config/data.yaml"
     table = yaml.safe_load(path.read_text(encoding="utf-8"))
     file = changes.pop("file", {})

@@ -97,7 +97,7 @@ class Study:
         return list(grids[int(wildcards.K)])
 
     def size(self, name: str, stage: str) -> int:
-        """The sum of K over all networks of one set of data that a protocol takes in a stage."""
+        """The sum of K over all networks of one data set that a protocol takes in a stage."""
         wanted = self.scope(name, stage)
         return len(wanted["models"]) * len(wanted["seeds"]) * int(sum(wanted["K"]))
 

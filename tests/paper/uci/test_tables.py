@@ -29,7 +29,7 @@ OTHER = {"rmse": 3.0, "crps": 0.00123456, "coverage90": 0.875, "pit": 0.04, "nll
 
 
 def metrics(protocol: str = "paper") -> list[dict[str, Any]]:
-    """Boston and wine with all methods, the user's own set with one split of V-WTA alone."""
+    """Boston and wine with all methods, the user's own table with one split of V-WTA alone."""
     rows: list[dict[str, Any]] = [{"dataset": "my_set", "method": "v_wta", "metric": "nll"}]
     rows[0] |= {"split": 0, "value": -0.25}
     for (dataset, method), values in VALUES.items():

@@ -25,7 +25,7 @@ def curve(values: list[float], along: str = "h", at: list[float] | None = None, 
 
 
 def single(*values: float, K: int = 9, deviation: float = math.nan) -> pd.DataFrame:
-    """A selection of sets a, b, ... with one number each."""
+    """A selection of data sets a, b, ... with one number each."""
     return frame(
         [
             {"dataset": name, "K": K, "value": value, "deviation": deviation}

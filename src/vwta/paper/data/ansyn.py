@@ -1,4 +1,4 @@
-"""Scenes on disk as in the ANSYN set: first-order Ambisonics recordings and what sounds in them.
+"""Scenes on disk as in ANSYN: first-order Ambisonics recordings and what sounds in them.
 
 A folder holds, for `o` simultaneous sounds and split `s`, `wav_ov{o}_split{s}_30db/` and
 `desc_ov{o}_split{s}/`, with files `{train,test}_{i}_desc_30_100` that end in `.wav` and `.csv`.
@@ -70,7 +70,7 @@ CLASSES = (
 
 @dataclass(frozen=True)
 class Scene:
-    """Where a scene lies, and its place in the set.
+    """Where a scene lies, and its place in the data set.
 
     Arguments:
         folder: holds the folders of recordings and of descriptions.

@@ -18,7 +18,7 @@ class Table:
     """Inputs and target of a regression problem.
 
     Arguments:
-        name: name of the set.
+        name: name of the data set.
         inputs: float64, with shape `(N, d)`.
         target: float64, with shape `(N,)`.
         columns: names of the inputs, `d` of them.

@@ -1,4 +1,4 @@
-"""Scenes made from recordings: anechoic first-order Ambisonics, on disk as in the ANSYN set.
+"""Scenes made from recordings: anechoic first-order Ambisonics, on disk as in ANSYN.
 
 A scene with overlap N has N layers. In a layer sounds follow each other with gaps, so that at most
 N sound at once; each comes from a direction of ANSYN's grid, and from some distance.
@@ -253,7 +253,7 @@ def write_scene(scene: Scene, events: Sequence[Event], samples: NDArray[np.int16
 
 
 def make_scene(scene: Scene, sounds: Sounds, settings: Settings, seed: int) -> None:
-    """Draws, renders and writes a scene; nothing but its place in the set and the seed matter."""
+    """Draws, renders and writes a scene; only its place in the data set and the seed matter."""
     names = sounds_of_part(list(sounds), scene.split, scene.part, seed, settings.held_out)
     seconds = {name: len(sounds[name]) / RATE for name in names}
     place = (scene.overlap, scene.split, scene.part, scene.number)
@@ -271,7 +271,7 @@ def make_scenes(
     overlaps: Sequence[int] = OVERLAPS,
     splits: Sequence[int] = SPLITS,
 ) -> list[Scene]:
-    """Makes a whole set, with a number of scenes for each part of each split and overlap."""
+    """Makes a whole data set, with a number of scenes for each part of each split and overlap."""
     scenes = [
         Scene(folder, overlap, split, part, number)
         for overlap in overlaps

@@ -105,7 +105,7 @@ def _truth(
 def _measure(
     kind: str, network: nn.Module, sets: Mapping[str, Tensor], settings: Settings
 ) -> Iterator[Mapping[str, Any]]:
-    """Rows of metrics: one set for each method and bandwidth."""
+    """Rows of metrics, for each method and bandwidth."""
     domain = Box(settings.low, settings.high)
     x, y = sets["x_test"], sets["y_test"]
     inside = domain.contains(y)

@@ -59,7 +59,7 @@ def compare(
     methods: Sequence[str],
     datasets: Sequence[str],
 ) -> pd.DataFrame:
-    """Ours beside the printed numbers, one row for each set and method, whether it was run or not.
+    """Ours beside the printed numbers, a row for each data set and method, run or not.
 
     Arguments:
         metrics: tidy table, of all protocols and data sets.
@@ -98,7 +98,7 @@ def best(mean: pd.Series, std: pd.Series) -> pd.Series:
     """The paper's rule for bold numbers: the lowest mean, and all whose interval reaches it.
 
     Arguments:
-        mean: means of one set, by method; missing ones are never best.
+        mean: means on one data set, by method; missing ones are never best.
         std: standard deviations; the interval is one to each side, or nothing if it is missing.
     """
     finite = mean[np.isfinite(mean)]
@@ -121,7 +121,7 @@ _COLUMNS = [
 
 
 def _summary(key: tuple[Hashable, ...], rows: pd.DataFrame) -> tuple[object, ...]:
-    """A row of :func:`over_splits` from the rows of one method on one set."""
+    """A row of :func:`over_splits` from the rows of one method on one data set."""
     by_split = rows.groupby("split", dropna=False)["value"]
     values = np.array([seeds.to_numpy().mean() for _, seeds in by_split])
     count = len(values)

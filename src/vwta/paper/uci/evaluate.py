@@ -1,4 +1,4 @@
-"""Third stage: bandwidths and metrics of the estimators of all networks trained on a set."""
+"""Third stage: bandwidths and metrics of the estimators of all networks trained on a data set."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def evaluate(
 
     Arguments:
         networks: for each model the files of its splits, in their order.
-        data: file of the set.
+        data: file of the data set.
         metrics: table to write, in original units but for `h`, which is in standardised ones.
         searches: table to write, with :data:`SEARCH_COLUMNS`: `nll` of the validation rows.
         settings: how to measure.

@@ -1,4 +1,4 @@
-"""First stage: the table of a set, checked against the benchmark's."""
+"""First stage: the table of a data set, checked against the benchmark's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vwta.paper.data.uci import read
 def prepare(
     dataset: str, source: Path | None, rows: int, matrix: str | None, path: Path, code: str
 ) -> None:
-    """Reads a set and writes it as tensors.
+    """Reads a data set and writes it as tensors.
 
     The file holds `inputs` with shape `(N, d)` and `target` with shape `(N,)`, both float64; its
     metadata name the columns and say whether the target takes few values. Splits are not stored:

@@ -1,4 +1,4 @@
-"""Second stage: all networks of a set and a model, trained side by side."""
+"""Second stage: all networks of a data set and a model, trained side by side."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def train(job: Job, data: Path, settings: Settings) -> None:
 
     Arguments:
         job: what to train.
-        data: file of the set.
+        data: file of the data set.
         settings: the protocol.
     """
     tensors, _ = read_tensors(data)

@@ -164,7 +164,7 @@ def _verdict(cases: Sequence[Case], quantifier: str, most: float) -> str:
 
 
 def _places(cases: Sequence[Case], holds: bool) -> str:
-    """Where a claim holds, or does not, by set."""
+    """Where a claim holds, or does not, by data set."""
     texts = []
     for name in dict.fromkeys(case.where.get("dataset", "") for case in cases):
         mine = [case for case in cases if case.where.get("dataset", "") == name]

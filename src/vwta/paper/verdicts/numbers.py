@@ -28,7 +28,7 @@ import pandas as pd
 from vwta.paper.verdicts.selection import Evidence, select
 
 COUNTS = ("rows", "inputs")
-OWN_DATA = "ansyn"  # the paper's audio set
+OWN_DATA = "ansyn"  # the paper's audio data
 
 
 @dataclass(frozen=True)
