@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Response", "answer", "pieces"]
+__all__ = ["Response", "answer", "blocks"]
 
 import io
 import logging
@@ -23,7 +23,7 @@ from urllib3.exceptions import NewConnectionError
 
 from vwta.paper.data.patience import Failed, Policy, Retry, Watch
 
-CHUNK = 2**16
+BLOCK = 2**16
 
 # It writes a traceback with the server's own text when it cannot parse a header.
 logging.getLogger("urllib3.connection").setLevel(logging.ERROR)
@@ -56,16 +56,16 @@ def answer(
     raise Failed(f"it redirects more than {policy.redirects} times")
 
 
-def pieces(response: Response, watch: Watch) -> Iterator[bytes]:
-    """The body of an answer, piece by piece."""
-    chunks = response.iter_content(CHUNK)
+def blocks(response: Response, watch: Watch) -> Iterator[bytes]:
+    """The body of an answer, block by block."""
+    body = response.iter_content(BLOCK)
     while True:
         with _translated():
-            chunk = next(chunks, None)
-        if chunk is None:
+            block = next(body, None)
+        if block is None:
             return
         watch.use()
-        yield chunk
+        yield block
 
 
 class _Session(requests.Session):

@@ -196,7 +196,7 @@ def _take(
     known = file.bytes or 0
     sizes = {"extra": known} if source.member else {"expected": known}
     try:
-        pieced = download(source.url, partial, policy, progress, **sizes)
+        resumed = download(source.url, partial, policy, progress, **sizes)
     except Failed:
         with suppress(OSError):  # a part that came waits there for the next run
             partial.parent.rmdir()
@@ -204,7 +204,7 @@ def _take(
     try:
         return _place(source, partial, target, file)
     except (Mismatch, BadArchive) as error:
-        if not pieced:
+        if not resumed:
             raise
         log.info("%s: once more from the start, because %s", target, error)
     download(source.url, partial, policy, progress, **sizes)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from vwta.io.errors import foreign
 from vwta.io.progress import size
 
-UNUSED = 2**22  # bytes of headers, or between two pieces of a file, which libraries hold in memory
+UNUSED = 2**22  # bytes of headers, or between two blocks of a file, which libraries hold in memory
 
 
 class Failed(Exception):
@@ -48,7 +48,7 @@ class Policy:
         first: seconds before the second attempt; each further wait is twice as long.
         longest: seconds that a wait grows to.
         patience: seconds that a server may ask for; beyond, the address is given up.
-        timeout: seconds to connect, and between two pieces of an answer.
+        timeout: seconds to connect, and between two blocks of an answer.
         headers: seconds that all headers of an answer may take.
         window: seconds over which the rate is measured.
         slowest: bytes a second that must come in each window.

@@ -22,7 +22,7 @@ from vwta.paper.data.answers import (
     validator,
     version,
 )
-from vwta.paper.data.connection import Response, answer, pieces
+from vwta.paper.data.connection import Response, answer, blocks
 from vwta.paper.data.patience import Failed, Policy, Retry, Watch
 
 BUSY = {408, 425, 429, 500, 502, 503, 504}  # worth another try
@@ -38,10 +38,10 @@ def download(
     expected: int = 0,
     extra: int = 0,
 ) -> bool:
-    """Downloads an address to a file, going on with what an earlier attempt left there.
+    """Downloads an address to a file, resuming what an earlier attempt left there.
 
     Beside `partial` lies a file with what the server said about the version that it is a part of.
-    If the address fails, a part stays only if a later attempt can go on with it.
+    If the address fails, a part stays only if a later attempt can resume it.
 
     Arguments:
         url: https, or http on this very machine.
@@ -177,11 +177,11 @@ def _start(response: Response, state: _State, have: int) -> int:
 def _receive(task: _Task, watch: Watch, response: Response, start: int, total: int | None) -> None:
     done, partial = start, task.state.partial
     with partial.open("ab") as file:
-        for chunk in pieces(response, watch):
-            _check_length(task, done + len(chunk))
+        for block in blocks(response, watch):
+            _check_length(task, done + len(block))
             _check_room(task, done, total)
-            file.write(chunk)
-            done += len(chunk)
+            file.write(block)
+            done += len(block)
             file.flush()  # what has come outlives this process
             task.progress.update(partial.name, done, total)
     if total is not None and done != total:

@@ -133,7 +133,7 @@ def outline(azimuth: float, elevation: float, radius: float) -> Curve:
     """Where the noise on both angles has some size: azimuths and elevations in degrees, `(n,)`.
 
     The circle of this radius around the angles of a source, brought back to azimuths from -180 to
-    180 and elevations from -90 to 90; between its pieces both are nan.
+    180 and elevations from -90 to 90; where it jumps from one side to the other both are nan.
 
     Arguments:
         azimuth: of the source, in degrees.
@@ -143,7 +143,7 @@ def outline(azimuth: float, elevation: float, radius: float) -> Curve:
     steps = math.ceil(2 * math.pi * max(radius, 1.0) / STEP)
     turn = np.linspace(0, 2 * np.pi, steps + 1)
     a, e = azimuth + radius * np.cos(turn), elevation + radius * np.sin(turn)
-    return _in_pieces(torch.from_numpy(unit_vector(a, e)))
+    return _broken_at_jumps(torch.from_numpy(unit_vector(a, e)))
 
 
 def borders(points: Tensor) -> list[Curve]:
@@ -153,7 +153,7 @@ def borders(points: Tensor) -> list[Curve]:
         points: atoms, unit vectors with shape `(K, 3)`.
 
     Returns:
-        For each border azimuths and elevations in degrees, `(n,)`, nan between pieces.
+        For each border azimuths and elevations in degrees, `(n,)`, nan where it jumps.
     """
     atoms = Sphere().project(points.double())
     which = torch.arange(len(atoms))
@@ -163,7 +163,7 @@ def borders(points: Tensor) -> list[Curve]:
     for foot, tangent, start, end in zip(once.foot, once.tangent, once.s1, once.s2, strict=True):
         steps = math.ceil(math.degrees(float(end - start)) / STEP) + 2
         s = torch.linspace(float(start), float(end), steps, dtype=torch.float64)[:, None]
-        curves.append(_in_pieces(foot * s.cos() + tangent * s.sin()))
+        curves.append(_broken_at_jumps(foot * s.cos() + tangent * s.sin()))
     return curves
 
 
@@ -280,7 +280,7 @@ def _scaled(curve: Curve, degree: float) -> Curve:
     return curve[0] * degree, curve[1] * degree
 
 
-def _in_pieces(direction: Tensor) -> Curve:
+def _broken_at_jumps(direction: Tensor) -> Curve:
     """Angles of a curve, with nan where azimuths jump: from -180 to 180, or over a pole."""
     azimuth, elevation = _degrees(direction)
     jumps = np.flatnonzero(np.abs(np.diff(azimuth)) > 90) + 1
