@@ -174,8 +174,8 @@ def _reference(
     data: Path, dataset: str, constants: Mapping[str, Any], settings: Reference
 ) -> tuple[Tensor, Tensor]:
     """Inputs `(N, 1)` and points of the true law at each, `(N, n, 2)`."""
-    sets, _ = read_tensors(data)
-    x = sets["x_test"][: settings.inputs].double()
+    tensors, _ = read_tensors(data)
+    x = tensors["x_test"][: settings.inputs].double()
     source, law = generator(settings.seed, dataset, "reference"), problem(dataset, **constants)
     draw = partial(cloud, law) if settings.clouds else law.sample
     y = draw(x, settings.samples, source)
@@ -191,8 +191,8 @@ def _candidates(
     measured = {name: one for name, one in measured_in("synthetic", model).items() if one.emd}
     for method in sorted(measured, key=lambda name: KERNELS.index(measured[name].kernel)):
         recipe = measured[method]
-        if recipe.twin and settings.unif_emd == "gaussian":
-            law = laws[recipe.twin](x).with_bandwidth(WIDE)
+        if recipe.limit_of and settings.unif_emd == "gaussian":
+            law = laws[recipe.limit_of](x).with_bandwidth(WIDE)
         else:
             law = (atoms if recipe.kernel == "none" else laws[method])(x)
         for h in settings.h if recipe.swept else [None]:
