@@ -73,7 +73,7 @@ bench: setup ## time the core against a plain reference
 
 setup: ## make .venv from requirements.lock (the other targets do this)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	echo "set-up: PYTHON=$(PYTHON) is no Python 3.11 or newer. Remedy: install one," \
+	echo "set-up: PYTHON=$(PYTHON) is not Python 3.11 or newer. Remedy: install one," \
 	"or name it: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
 	@$(PYTHON) envs/bootstrap.py
 

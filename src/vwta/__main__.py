@@ -87,7 +87,7 @@ def _verdicts(folder: Path, config: Path) -> str:
         ) from error
     if not config.is_dir():
         raise FileNotFoundError(
-            f"{config} is no folder. Remedy: run this command in a clone of the repository, or "
+            f"{config} is not a folder. Remedy: run this command in a clone of the repository, or "
             "name its folder of configuration with --config"
         )
     return f"Judged by the tables in {folder}\n{terminal(judge_folder(folder, config))}"

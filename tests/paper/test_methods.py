@@ -173,7 +173,7 @@ def test_a_toy_method_is_tabulated(toy: str, tmp_path: Path) -> None:
 def test_tables_know_the_same_names() -> None:
     assert {recipe.network for recipe in ESTIMATORS.values()} == methods.NETWORKS.keys()
     assert {*ESTIMATORS, *methods.NETWORKS} <= METHODS.keys()
-    assert {recipe.twin for recipe in ESTIMATORS.values()} - {None} <= ESTIMATORS.keys()
+    assert {recipe.limit_of for recipe in ESTIMATORS.values()} - {None} <= ESTIMATORS.keys()
     trained = {"synthetic": networks.NETWORKS, "uci": networks.NETWORKS, "audio": sphere.NETWORKS}
     assert trained.keys() == studies.STUDIES.keys()
     for study, table in trained.items():

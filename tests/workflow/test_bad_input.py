@@ -131,7 +131,7 @@ CONFIGURATIONS = {
 }
 
 
-# Tables of one's own.
+# A user's own tables.
 
 
 def own(text: str, *says: str) -> Case:
@@ -231,7 +231,7 @@ SCENES = {
         f"{CSV}, line 1: the columns are", "they must be", text=HEADER.replace(",dist", "")
     ),
     "unknown class": scene(
-        f"{CSV}, line 2, column 'sound_event_recording': 'bell004.wav' is no class",
+        f"{CSV}, line 2, column 'sound_event_recording': 'bell004.wav' is not a class",
         "the classes are",
         text=HEADER + LINE.replace("knock", "bell"),
     ),

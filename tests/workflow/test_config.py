@@ -16,7 +16,7 @@ from vwta.paper.estimators import swept_in
 from vwta.paper.networks import NETWORKS
 from vwta.paper.problems import title
 from vwta.paper.synthetic.true_laws import PROBLEMS
-from vwta.paper.uci.datasets import SETS, official_splits
+from vwta.paper.uci.datasets import FORMATS, official_splits
 from vwta.paper.uci.regression import splits_sha256
 from vwta.workflow import validation
 
@@ -37,7 +37,7 @@ def overlaid(change: dict[str, Any]) -> dict[str, Any]:
 
 
 def complaints(config: Any) -> list[str]:
-    sets = [*SETS, "diabetes"]
+    sets = [*FORMATS, "diabetes"]
     problems = validation.problems(config, SCHEMAS / "config.schema.yaml")
     return problems or validation.contradictions(config, sets)
 
@@ -72,7 +72,7 @@ def test_wrong_sharing_is_explained(sharing: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"networks_of": "improved"}, "data: must go, the networks of improved bring it"),
+        ({"networks_of": "improved"}, "data: must be absent, as the networks of improved have it"),
         (
             {"data_of": "improved"},
             "data: must be there unless data_of or networks_of names a",
@@ -146,7 +146,7 @@ BAD = {
     ),
     "audio fold that holds the same scenes as another": (
         {"audio": {"folds": {"test": {"splits": [2], "parts": ["train"]}}}},
-        "audio.folds.test: has scenes train of split 2, as train has too; one must go",
+        "audio.folds.test: has scenes train of split 2, as train has too; remove one",
     ),
     "bands that cannot be pooled": (
         {"audio": {"features": {"bands": 100}}},
@@ -179,7 +179,7 @@ BAD = {
     ),
     "own table with the name of a set": (
         {"uci": {"datasets": [{"csv": "data/wine.csv", "target": "y"}]}},
-        "uci.datasets[0] = {'csv': 'data/wine.csv', 'target': 'y'}: there is another set of the",
+        "uci.datasets[0] = {'csv': 'data/wine.csv', 'target': 'y'}: there is another data set",
     ),
     "own table with a name for no file of ours": (
         {"uci": {"datasets": [{"csv": "my houses.csv", "target": "y"}]}},
@@ -423,10 +423,10 @@ def test_table_of_files_is_valid() -> None:
     table = read("config/data.yaml")
     assert validation.problems(table, SCHEMAS / "data.schema.yaml") == []
     assert validation.data_contradictions(table) == []
-    assert set(table["uci"]) == {*SETS, "diabetes"}
+    assert set(table["uci"]) == {*FORMATS, "diabetes"}
     for name, entry in table["uci"].items():
-        if name in SETS:
-            assert entry["inputs"] == SETS[name].inputs
+        if name in FORMATS:
+            assert entry["inputs"] == FORMATS[name].inputs
         found = splits_sha256(official_splits(name, entry["rows"], entry["splits"]["count"]))
         assert found == entry["splits"]["sha256"], name
 
@@ -447,7 +447,7 @@ BAD_FILES = {
     "unknown set": ({"uci": {"bostn": {}}}, "uci.bostn: unknown key, did you mean boston?"),
     "package with an address": (
         {"uci": {"boston": {"file": {"package": "scikit-learn"}}}},
-        "uci.boston.file.path: must go, a package brings the data",
+        "uci.boston.file.path: must be absent, as a package has the data",
     ),
     "two sets in a file": (
         {"uci": {"yacht": {"file": {"path": "uci/housing.data"}}}},

@@ -126,7 +126,7 @@ def explain(
     """
     text = str(error)
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted; run again to go on"
+        return "interrupted; run again to continue"
     if isinstance(error, DataError | Interrupted) or "Remedy:" in text:
         return text
     if isinstance(error, FloatingPointError):

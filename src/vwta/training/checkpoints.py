@@ -157,7 +157,7 @@ class Resumable(ABC):
             self._save()
         if reason:
             where = f"epoch {self.epoch + 1}, batch {self.batch + 1}"
-            saved = f"saved in {self.checkpoint}; run again to go on"
+            saved = f"saved in {self.checkpoint}; run again to continue"
             unsaved = "nothing was saved, as there is no checkpoint file"
             raise Interrupted(f"{reason} at {where}: {saved if self.checkpoint else unsaved}")
 

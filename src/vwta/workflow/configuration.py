@@ -3,7 +3,7 @@
 Usage: python -m vwta.workflow.configuration [SNAKEMAKE ARGUMENT ...]
 
 Snakemake opens the files after `--configfile` before it reads the workflow, and names neither the
-file nor the line if one is missing, is no UTF-8 or no YAML. This command does.
+file nor the line if one is missing, or is not UTF-8 or not YAML. This command does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who works in a folder: locks that end with their process, unlike Snakemake's own.
+"""Locks on a folder that end with their process, unlike Snakemake's own.
 
 Snakemake marks the files of a run in `.snakemake/locks`, and a run that is killed leaves its marks
 there; they do not say whether it still lives. So every run and every job also holds a lock of the
@@ -92,7 +92,7 @@ def at_work() -> str | None:
 def hold() -> None:
     """Holds the lock of `make reproduce` until the process ends, whatever it becomes.
 
-    Raises :class:`BlockingIOError` if another process holds it. On a disk that knows no locks every
+    Raises :class:`BlockingIOError` if another process holds it. On a disk without locks every
     process holds it.
     """
     with contextlib.ExitStack() as stack:
@@ -175,8 +175,8 @@ def main(command: list[str]) -> None:
     if who:
         sys.exit(
             f"A run is at work in this folder ({who}), or a job that it left behind. Nothing was "
-            "started. Remedy: wait until it ends, or stop it; it goes on from where it was. If its "
-            f"machine no longer runs it: rm -r {STATE}/locks {STATE}/at_work {STATE}/reproduce"
+            "started. Remedy: wait until it ends, or stop it; it continues from where it was. If "
+            f"its machine no longer runs it: rm -r {STATE}/locks {STATE}/at_work {STATE}/reproduce"
         )
     if command:
         remove_marks()

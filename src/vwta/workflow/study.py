@@ -99,7 +99,7 @@ class Study:
         return list(grids[int(wildcards.K)])
 
     def size(self, name: str, stage: str) -> int:
-        """The sum of K over all networks of one set of data that a protocol takes in a stage."""
+        """The sum of K over all networks of one data set that a protocol takes in a stage."""
         wanted = self.scope(name, stage)
         return len(wanted["models"]) * len(wanted["seeds"]) * int(sum(wanted["K"]))
 
@@ -150,7 +150,7 @@ def warnings(
     if absent:
         again = " ".join(f"{cache}/uci/{name}.safetensors" for name in absent)
         yield (
-            f"The UCI study goes on without {', '.join(absent)}, which could not be downloaded: "
+            f"The UCI study continues without {', '.join(absent)}, which could not be downloaded: "
             f"{notes} says why. To try again: snakemake {again}"
         )
     if without_audio:

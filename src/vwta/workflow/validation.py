@@ -103,7 +103,8 @@ def protocol_contradictions(protocol: dict[str, Any]) -> list[str]:
     if "networks_of" in protocol:
         keys = [key for key in ("data_of", "data", "training") if key in protocol]
         return [
-            f"{key}: must go, the networks of {protocol['networks_of']} bring it" for key in keys
+            f"{key}: must be absent, as the networks of {protocol['networks_of']} have it"
+            for key in keys
         ]
     if ("data_of" in protocol) == ("data" in protocol):
         return ["data: must be there unless data_of or networks_of names a protocol, and only then"]
@@ -144,7 +145,7 @@ def data_contradictions(table: dict[str, Any]) -> list[str]:
             allowed = wanted if "package" in file else [*wanted, "bytes"]
             lines += [f"{place}.{key}: missing" for key in wanted if key not in file]
             lines += [
-                f"{place}.{key}: must go, a package brings the data"
+                f"{place}.{key}: must be absent, as a package has the data"
                 for key in file
                 if key not in allowed
             ]
@@ -156,7 +157,7 @@ def data_contradictions(table: dict[str, Any]) -> list[str]:
 
 
 def set_name(entry: str | dict[str, Any]) -> str:
-    """Name of an entry of uci.datasets in the configuration; own tables have that of their file."""
+    """Name of an entry of uci.datasets in the configuration; a user's has that of its file."""
     return Path(entry["csv"]).stem if isinstance(entry, dict) else entry
 
 
@@ -175,7 +176,7 @@ def _uci(study: dict[str, Any], sets: list[str]) -> Iterator[str]:
             must = "the file's name may have letters, digits, _ and - only; rename it"
             yield f"{place}.csv = {entry['csv']}: {must}"
         elif name in names or (entry is not name and name in sets):
-            yield f"{place} = {entry}: there is another set of the name {name}; rename the file"
+            yield f"{place} = {entry}: there is another data set {name}; rename the file"
         names.append(name)
     for name in study["protocols"]:
         if name not in study["training"]:
@@ -200,7 +201,7 @@ def _audio(study: dict[str, Any]) -> Iterator[str]:
         for place in itertools.product(fold["splits"], fold["parts"]):
             if place in places:
                 scenes = f"scenes {place[1]} of split {place[0]}"
-                yield f"audio.folds.{name}: has {scenes}, as {places[place]} has too; one must go"
+                yield f"audio.folds.{name}: has {scenes}, as {places[place]} has too; remove one"
             places[place] = name
     bands, every = study["features"]["bands"], study["features"]["every"]
     if bands * every > 1024:

@@ -48,7 +48,7 @@ def test_chunks_pad_and_crop() -> None:
     assert padded[2].abs().sum() == 0
     assert torch.equal(chunks(SAMPLES, 2), padded[:1])
     assert len(chunks(SAMPLES)) == 15
-    with pytest.raises(ValueError, match="3 s are no whole number of chunks of 2 s"):
+    with pytest.raises(ValueError, match="3 s is not a whole number of chunks of 2 s"):
         chunks(SAMPLES, 3)
 
 

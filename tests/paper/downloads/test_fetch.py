@@ -303,7 +303,7 @@ def test_wrong_content_never_reaches_the_cache(
         fetch(file_of(wrong, missing), tmp_path, policy=policy)
     text = str(error.value)
     assert text.startswith("uci/file.data could not be downloaded. Tried:\n")
-    assert f"{wrong}: its content is another: {sha256(CONTENT)} is expected, " in text
+    assert f"{wrong}: its content differs: {sha256(CONTENT)} is expected, " in text
     assert f"{sha256(OTHER)} was found" in text
     assert f"{missing}: status 404 Not Found" in text
     assert "set data.mirror in the configuration, or the environment variable VWTA_MIRROR" in text
@@ -345,7 +345,7 @@ def test_member_of_an_archive(server: Server, tmp_path: Path, policy: Policy) ->
     [
         (zipped("file.data")[:-500], "is damaged"),
         (zipped("../evil"), r"'\.\./evil' would be outside of its folder"),
-        (zipped("file.data", OTHER), "its content is another"),
+        (zipped("file.data", OTHER), "its content differs"),
         (zipped("another.data"), r"no member 'file\.data'"),
         (b"<html>", "is damaged"),
     ],
@@ -508,7 +508,7 @@ def test_mirrors_have_plain_files_only(tmp_path: Path, policy: Policy) -> None:
     """A device may have no end."""
     (tmp_path / "mirror/uci").mkdir(parents=True)
     (tmp_path / "mirror/uci/file.data").symlink_to("/dev/zero")
-    with pytest.raises(Unavailable, match=r"\(mirror\): it is no regular file"):
+    with pytest.raises(Unavailable, match=r"\(mirror\): it is not a regular file"):
         fetch(file_of(), tmp_path / "cache", tmp_path / "mirror", policy)
     assert is_clean(tmp_path / "cache")
 

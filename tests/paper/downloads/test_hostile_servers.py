@@ -88,9 +88,9 @@ def server(serve: Callable[..., Server]) -> Server:
 
 
 @pytest.fixture(autouse=True)
-def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Most of a part is kept when the rest does not come."""
-    monkeypatch.setattr("vwta.paper.downloads.connection.CHUNK", 10_000)
+    monkeypatch.setattr("vwta.paper.downloads.connection.BLOCK", 10_000)
 
 
 @pytest.fixture(autouse=True)
@@ -147,7 +147,7 @@ def file_of(*urls: str, known: int | None = len(CONTENT)) -> File:
 
 
 def left(cache: Path) -> list[str]:
-    """What is below a folder, but for locks."""
+    """Names of all files below a folder, except locks."""
     files = (path for path in cache.rglob("*") if path.is_file() and path.suffix != ".lock")
     return sorted(path.name for path in files)
 
@@ -346,7 +346,7 @@ def test_all_attempts_together_have_a_deadline(
         connection.sendall(b"" if start else OK)
         connection.sendall(f"{about}\r\n".encode() + CONTENT[start : start + 1])
 
-    monkeypatch.setattr("vwta.paper.downloads.connection.CHUNK", 1)
+    monkeypatch.setattr("vwta.paper.downloads.connection.BLOCK", 1)
     bad = serve(one_more)
     policy = replace(hasty, grace=0.5, slowest=10.0**6, first=0.02, sleep=time.sleep)
     assert "it takes longer than 1 s in all" in why(file_of(bad.url), tmp_path, policy)

@@ -22,7 +22,7 @@ from vwta.paper.audio.ansyn import CHANNELS, COLUMNS, RATE, Event, read_events, 
 from vwta.paper.downloads.archives import unpack
 from vwta.paper.downloads.transfer import Policy
 from vwta.paper.downloads.zenodo import lock_record, read_lock
-from vwta.paper.uci.datasets import SETS, read
+from vwta.paper.uci.datasets import FORMATS, read
 from vwta.paper.uci.own import read_csv
 from vwta.paper.uci.regression import Table
 from vwta.workflow import validation
@@ -38,7 +38,7 @@ JSON = st.recursive(
 
 
 def parsed(parse: Callable[[], T], refusal: type[DataError]) -> T | None:
-    """What a parser gives, None if it refuses with its own error and a remedy."""
+    """The result of a parser, None if it refuses with its own error and a remedy."""
     try:
         return parse()
     except refusal as error:
@@ -122,20 +122,20 @@ def workbook(sheet: str, columns: int) -> bytes:
 
 
 def text_file(name: str) -> bytes:
-    columns = SETS[name].columns
+    columns = FORMATS[name].columns
     header = {"kin8nm": ",", "protein": ",", "wine": ";"}.get(name)
     sign = header or ("," if name == "year" else " ")
     rows = [[f"c{place}" for place in range(columns)]] if header else []
     return "\n".join(sign.join(row) for row in [*rows, *[["1.5"] * columns] * 3]).encode()
 
 
-OFFICIAL = {name: text_file(name) for name in SETS.keys() - {"concrete", "energy", "power"}}
+OFFICIAL = {name: text_file(name) for name in FORMATS.keys() - {"concrete", "energy", "power"}}
 OFFICIAL |= {"energy": workbook("1", 10), "power": workbook("Sheet5", 5), "concrete": b"\xd0\xcf"}
 
 
 @pytest.mark.filterwarnings("ignore:loadtxt")  # an empty file
 @settings(max_examples=20)
-@pytest.mark.parametrize("name", sorted(SETS))
+@pytest.mark.parametrize("name", sorted(FORMATS))
 @given(data=st.data())
 def test_files_of_uci(name: str, data: st.DataObject, tmp_path: Path) -> None:
     path = tmp_path / "file.xlsx"
@@ -143,7 +143,7 @@ def test_files_of_uci(name: str, data: st.DataObject, tmp_path: Path) -> None:
     table = parsed(lambda: read(name, path), BadTable)
     if table is not None:
         assert isinstance(table, Table)
-        assert table.inputs.shape[1] == SETS[name].inputs
+        assert table.inputs.shape[1] == FORMATS[name].inputs
 
 
 LOCK = {"a.zip": {"bytes": 1, "checksum": "md5:" + "0" * 32, "urls": ["https://host/a.zip"]}}
@@ -258,7 +258,7 @@ def test_names_in_archives(name: str, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def litter(folder: Path, write: Callable[[Path], object]) -> set[str]:
-    """What an archive that is unpacked, or refused, leaves or takes where it should not."""
+    """Files that an archive, unpacked or refused, leaves or takes where it should not."""
     path, inner = folder / "a.zip", folder / "inner"
     inner.mkdir()
     write(path)

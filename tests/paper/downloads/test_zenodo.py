@@ -120,7 +120,7 @@ def changed(name: str, **changes: object) -> dict[str, Any]:
 
 
 BAD = {
-    "no JSON": (b"<html>", "is no JSON"),
+    "no JSON": (b"<html>", "is not JSON"),
     "a list": (body([RECORD]), "is JSON of another kind"),
     "no files": (body({"id": 1}), "has no list of files"),
     "files of another kind": (body({"files": {"entries": {}}}), "has no list of files"),
@@ -180,7 +180,7 @@ def test_spoilt_lock_is_refused(website: Any, tmp_path: Path, policy: Policy) ->
     path = lock(website, tmp_path, policy)
     good = path.read_text(encoding="utf-8")
     for spoilt, why in (
-        (good[:100], "is no JSON"),
+        (good[:100], "is not JSON"),
         (good.replace("ov1_split1.zip", "ov1_split4.zip"), r"ov1_split1\.zip is missing"),
         (good.replace('"urls"', '"url"'), "has the addresses None"),
         ("{}", "has no files"),

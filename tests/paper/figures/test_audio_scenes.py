@@ -140,13 +140,13 @@ def test_ellipses_are_one_and_two_deviations_of_the_class(picture: Figure) -> No
     assert not rings(panels(picture)[-1])
 
 
-def pieces(azimuth: float, elevation: float, radius: float) -> list[np.ndarray]:
-    """Pieces `(n, 2)` of an outline, between what is nan."""
+def arcs(azimuth: float, elevation: float, radius: float) -> list[np.ndarray]:
+    """Arcs `(n, 2)` of an outline, between its gaps of nan."""
     curve = np.stack(outline(azimuth, elevation, radius), -1)
     gaps = np.flatnonzero(np.isnan(curve).any(1))
     assert np.isnan(curve[gaps]).all()
     split = np.split(curve, gaps)
-    return [piece[~np.isnan(piece[:, 0])] for piece in split]
+    return [arc[~np.isnan(arc[:, 0])] for arc in split]
 
 
 @pytest.mark.parametrize(
@@ -155,12 +155,12 @@ def pieces(azimuth: float, elevation: float, radius: float) -> list[np.ndarray]:
 )
 def test_outlines_stay_in_the_panel_and_never_cross_it(case: tuple[float, float, float]) -> None:
     azimuth, elevation, radius = case
-    found = pieces(*case)
+    found = arcs(*case)
     every = np.concatenate(found)
     assert np.abs(every[:, 0]).max() <= 180
     assert np.abs(every[:, 1]).max() <= 90
-    for piece in found:
-        assert (np.abs(np.diff(piece, axis=0)) < 1.0).all()
+    for arc in found:
+        assert (np.abs(np.diff(arc, axis=0)) < 1.0).all()
     # The same directions as the circle has before it is brought back.
     turn = np.linspace(0, 2 * np.pi, len(every))
     circle = from_degrees(azimuth + radius * np.cos(turn), elevation + radius * np.sin(turn))
@@ -168,7 +168,7 @@ def test_outlines_stay_in_the_panel_and_never_cross_it(case: tuple[float, float,
 
 
 def test_an_ellipse_wraps_around_the_back() -> None:
-    right, left, again = pieces(170, 10, 40)
+    right, left, again = arcs(170, 10, 40)
     assert np.allclose(right[0], (-150, 10))  # the outermost point, from the other side
     assert left[:, 0].min() == pytest.approx(130, abs=0.01)
     assert max(right[:, 0].max(), again[:, 0].max()) < -149
@@ -177,8 +177,8 @@ def test_an_ellipse_wraps_around_the_back() -> None:
 
 
 def test_an_ellipse_that_passes_a_pole_comes_down_behind_it() -> None:
-    found = pieces(0, 70, 30)
-    behind = [piece for piece in found if np.abs(piece[:, 0]).min() > 90]
+    found = arcs(0, 70, 30)
+    behind = [arc for arc in found if np.abs(arc[:, 0]).min() > 90]
     assert behind
     lowest = np.concatenate(behind)[:, 1].min()
     assert lowest == pytest.approx(80, abs=0.1)  # 70 + 30 is 10 beyond the pole

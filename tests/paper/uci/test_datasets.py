@@ -1,4 +1,4 @@
-"""UCI sets: small files of every official format by the rules, the real ones by their hashes."""
+"""UCI data sets: small files of every format by the rules, the real ones by their hashes."""
 
 import os
 import struct
@@ -20,7 +20,7 @@ MIRROR = Path(os.environ.get("VWTA_MIRROR") or ROOT.parent / "shared" / "data")
 TABLE = yaml.safe_load((ROOT / "config/data.yaml").read_text(encoding="utf-8"))["uci"]
 
 
-@pytest.mark.parametrize("name", datasets.SETS)
+@pytest.mark.parametrize("name", datasets.FORMATS)
 def test_official_files_give_the_benchmark(name: str) -> None:
     entry = TABLE[name]
     path = MIRROR / entry["file"]["path"]
@@ -59,7 +59,7 @@ def test_blanks(tmp_path: Path, name: str, columns: int, delimiter: str, end: st
     text = lines(matrix, delimiter).replace("\n", "\n ") + end
     (tmp_path / "file").write_text(" " + text)
     table = datasets.read(name, tmp_path / "file", matrix_sha256(matrix))
-    d = datasets.SETS[name].inputs
+    d = datasets.FORMATS[name].inputs
     assert np.array_equal(table.inputs, matrix[:, :d])
     assert np.array_equal(table.target, matrix[:, d])
     assert d == {"boston": 13, "yacht": 6, "naval": 16}[name]
@@ -155,7 +155,7 @@ def test_energy_has_one_target(tmp_path: Path) -> None:
 
 
 def write_year(path: Path, rows: int, block: int = 5000) -> np.ndarray:
-    """Songs in the format of the set: 2001,49.94357,21.47114, ...; the first block's numbers."""
+    """Songs in the official format: 2001,49.94357,21.47114, ...; the first block's numbers."""
     rng = np.random.default_rng(2)
     years = rng.integers(1922, 2012, (block, 1)).astype(float)
     matrix = np.concatenate([years, rng.normal(0, 50, (block, 90)).round(5)], axis=1)

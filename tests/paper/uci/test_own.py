@@ -1,4 +1,4 @@
-"""People's own tables are read as they are, or refused with one message that says where and why."""
+"""A user's own table is read as it is, or refused with one message that says where and why."""
 
 from pathlib import Path
 
@@ -50,13 +50,13 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "column twice": ("a,y,a\n1,2,3\n", "line 1: 2 columns are called 'a'. Remedy"),
     "column without name": ("a,,y\n1,2,3\n", "line 1: column 2 has no name"),
     "no inputs": ("y\n1\n2\n", "line 1: 'y' is the only column"),
-    "text": ("a,y\n1,2\nred,4\n", "line 3, column 'a': 'red' is no finite number"),
+    "text": ("a,y\n1,2\nred,4\n", "line 3, column 'a': 'red' is not a finite number"),
     "text behind a long cell": ('a,y\n"1\n",2\nred,4\n', "line 4, column 'a': 'red'"),
     "decimal comma": ("a,y\n1,2\n1,3,4\n", "line 3: 3 cells where the header has 2 columns"),
-    "underscore": ("a,y\n1_0,2\n", "line 2, column 'a': '1_0' is no finite number"),
+    "underscore": ("a,y\n1_0,2\n", "line 2, column 'a': '1_0' is not a finite number"),
     "empty cell": ("a,y\n1,2\n1,\n", "line 3, column 'y': the cell is empty"),
-    "nan": ("a,y\n1,NaN\n", "line 2, column 'y': 'NaN' is no finite number"),
-    "infinity": ("a,y\n-inf,1\n", "line 2, column 'a': '-inf' is no finite number"),
+    "nan": ("a,y\n1,NaN\n", "line 2, column 'y': 'NaN' is not a finite number"),
+    "infinity": ("a,y\n-inf,1\n", "line 2, column 'a': '-inf' is not a finite number"),
     "short line": ("a,y\n1,2\n1\n", "line 3: 1 cells where the header has 2 columns"),
     "open quote": ('a,y\n1,2\n"3,4\n', "line 3: unexpected end of data"),
     "no row": ("a,y\n", "line 2: no row below the header"),

@@ -1,4 +1,4 @@
-"""Scenes on disk as in the ANSYN set: first-order Ambisonics recordings and what sounds in them.
+"""Scenes on disk as in ANSYN: first-order Ambisonics recordings and their sounds.
 
 A folder holds, for `o` simultaneous sounds and split `s`, `wav_ov{o}_split{s}_30db/` and
 `desc_ov{o}_split{s}/`, with files `{train,test}_{i}_desc_30_100` that end in `.wav` and `.csv`.
@@ -178,7 +178,7 @@ def read_recording(path: Path, channels: int = CHANNELS) -> NDArray[np.int16]:
 
 
 def read_events(path: Path, duration: float = math.inf) -> list[Event]:
-    """Events of a scene's description; whatever is wrong with it is said with its line.
+    """Events of a scene's description; an error names the line.
 
     Arguments:
         path: the csv file, with :data:`COLUMNS` in its first line.
@@ -213,7 +213,7 @@ def sound_class(recording: str) -> str:
     stem = Path(recording).stem
     if re.fullmatch(r".+\d{3}", stem) is None or stem[:-3] not in CLASSES:
         raise ValueError(
-            f"{recording!r} is no class with 3 digits; the classes are {', '.join(CLASSES)}"
+            f"{recording!r} is not a class with 3 digits; the classes are {', '.join(CLASSES)}"
         )
     return stem[:-3]
 
@@ -303,7 +303,7 @@ def _number(where: str, name: str, cell: str) -> float:
         number = math.nan
     if not math.isfinite(number):
         raise BadTable(
-            f"{where}, column {name!r}: {cell.strip()!r} is no finite number. "
+            f"{where}, column {name!r}: {cell.strip()!r} is not a finite number. "
             "Remedy: put a number there"
         )
     return number

@@ -112,7 +112,7 @@ def _measure(
     settings: Settings,
     truth: dispersion.Dispersions,
 ) -> Iterator[Mapping[str, Any]]:
-    """Rows of metrics: one set for each method and bandwidth, then those of the atoms."""
+    """Rows of metrics: those of each method and bandwidth, then those of the atoms."""
     model, atoms, test = found["test"].model, found["test"].atoms, targets["test"]
     some = test.some(settings.monte_carlo["targets"], generator(settings.seed, "monte carlo"))
     for method, estimator in estimators(model).items():

@@ -1,4 +1,4 @@
-"""Scenes made from recordings: anechoic first-order Ambisonics, on disk as in the ANSYN set.
+"""Scenes made from recordings: anechoic first-order Ambisonics, on disk as in ANSYN.
 
 A scene with overlap N has N layers. In a layer sounds follow each other with gaps, so that at most
 N sound at once; each comes from a direction of ANSYN's grid, and from some distance.
@@ -80,7 +80,7 @@ class Settings:
         separation: smallest angle between simultaneous sounds, in degrees.
         distances: nearest, farthest and step, in metres.
         level: peak of each sound at 1 m, relative to full scale; -12 dB, as in the recordings.
-        noise: level of the noise floor, in dB below the mean of what sounds.
+        noise: level of the noise floor, in dB below the mean of the sounds.
         normalisation: gains of the channels, one of :data:`NORMALISATIONS`.
         order: order of the channels, one of :data:`ORDERS`.
         held_out: part of the recordings of each class that only test scenes use.
@@ -162,7 +162,7 @@ def sounds_of_part(
 def draw_events(
     seconds: Mapping[str, float], layers: int, settings: Settings, rng: torch.Generator
 ) -> list[Event]:
-    """Draws what sounds when, where from and how far away, by onset.
+    """Draws the sounds of a scene, their onsets, directions and distances, by onset.
 
     A layer ends before the first sound that does not fit into the scene. Classes are equally
     likely, and so are the recordings of a class, and the directions of the grid that are far
@@ -253,7 +253,7 @@ def write_scene(scene: Scene, events: Sequence[Event], samples: NDArray[np.int16
 
 
 def make_scene(scene: Scene, sounds: Sounds, settings: Settings, seed: int) -> None:
-    """Draws, renders and writes a scene; nothing but its place in the set and the seed matter."""
+    """Draws, renders and writes a scene; only its place in the data set and the seed matter."""
     names = sounds_of_part(list(sounds), scene.split, scene.part, seed, settings.held_out)
     seconds = {name: len(sounds[name]) / RATE for name in names}
     place = (scene.overlap, scene.split, scene.part, scene.number)

@@ -1,4 +1,4 @@
-r"""Spectrograms of scenes: what the network of the audio study sees.
+r"""Spectrograms of scenes, the inputs of the networks of the audio study.
 
 A scene of 30 s is cut into chunks of 2 s. In each chunk a Hann window of 40 ms moves by 20 ms over
 the samples, with zeros before and after the chunk. Frame `t` is centred on sample 882 t. With the
@@ -62,7 +62,7 @@ def chunks(samples: NDArray[np.int16], seconds: float = 30.0) -> Tensor:
     """
     length = round(seconds * RATE)
     if length <= 0 or length % CHUNK:
-        raise ValueError(f"{seconds} s are no whole number of chunks of {CHUNK // RATE} s")
+        raise ValueError(f"{seconds} s is not a whole number of chunks of {CHUNK // RATE} s")
     wave = torch.zeros(length, samples.shape[1])
     kept = torch.from_numpy(samples[:length].astype(np.float32))
     wave[: len(kept)] = kept / FULL_SCALE

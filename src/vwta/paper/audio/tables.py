@@ -45,7 +45,7 @@ DISTORTION = (
     "to 24.1: with it, our numbers on the printed scale would be a third higher. Ratios of "
     "distortions do not depend on the divisor."
 )
-VOLUMES = "Volumes of the cells are exact in ours, and estimated with random points in print."
+VOLUMES = "Our volumes of the cells are exact; the paper estimates them with random points."
 HISTOGRAM = "Hist has uniform kernels: no bandwidth, so that its NLL is the same for all h."
 SCENES = {
     "resynthesis": (
@@ -53,7 +53,7 @@ SCENES = {
         "comparable one to one with the printed ones."
     ),
     "synthetic": (
-        "Scenes were synthesised from sounds by formula: numbers are not comparable one to one "
+        "Scenes were made from synthesised sounds: numbers are not comparable one to one "
         "with the printed ones."
     ),
 }

@@ -1,8 +1,8 @@
-"""Connections to servers that may be hostile: all ends in time, and in errors of our own."""
+"""Connections to servers that may be hostile: every call ends in time, or in an error of ours."""
 
 from __future__ import annotations
 
-__all__ = ["Response", "answer", "pieces"]
+__all__ = ["Response", "answer", "blocks"]
 
 import io
 import logging
@@ -23,7 +23,7 @@ from urllib3.exceptions import NewConnectionError
 
 from vwta.paper.downloads.patience import Failed, Policy, Retry, Watch
 
-CHUNK = 2**16
+BLOCK = 2**16
 
 # It writes a traceback with the server's own text when it cannot parse a header.
 logging.getLogger("urllib3.connection").setLevel(logging.ERROR)
@@ -36,7 +36,7 @@ def answer(
     """The answer of a server, or of the one that it redirects to; its body has not been read.
 
     Arguments:
-        url: https, or http on this very machine.
+        url: https, or http on this machine.
         headers: of the request.
         policy: how patient to be.
         watch: for the connections.
@@ -56,16 +56,16 @@ def answer(
     raise Failed(f"it redirects more than {policy.redirects} times")
 
 
-def pieces(response: Response, watch: Watch) -> Iterator[bytes]:
-    """The body of a server's answer, piece by piece."""
-    chunks = response.iter_content(CHUNK)
+def blocks(response: Response, watch: Watch) -> Iterator[bytes]:
+    """The body of a server's answer, block by block."""
+    body = response.iter_content(BLOCK)
     while True:
         with _translated():
-            chunk = next(chunks, None)
-        if chunk is None:
+            block = next(body, None)
+        if block is None:
             return
         watch.use()
-        yield chunk
+        yield block
 
 
 class _Session(requests.Session):
@@ -81,7 +81,7 @@ class _Session(requests.Session):
 
 
 class _Adapter(HTTPAdapter):
-    """Opens connections that are watched; plain http is for this very machine only."""
+    """Opens connections that are watched; plain http is for this machine only."""
 
     def __init__(self, watch: Watch) -> None:
         super().__init__()

@@ -80,7 +80,7 @@ def fetch(
     policy: Policy | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Sees that a file is in the cache of downloads.
+    """Makes sure that a file is in the cache of downloads.
 
     Arguments:
         file: what to fetch.
@@ -169,7 +169,7 @@ def _checked(path: Path, file: File) -> Path:
     found = {checksum(path, name) for name in {text.partition(":")[0] for text in file.checksums}}
     if not found & set(file.checksums):
         raise Mismatch(
-            f"its content is another: {' or '.join(file.checksums)} is expected, "
+            f"its content differs: {' or '.join(file.checksums)} is expected, "
             f"{' and '.join(sorted(found))} was found"
         )
     return path
@@ -179,7 +179,7 @@ def _copy(source: Path, target: Path, file: File, policy: Policy) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     facts = source.stat()
     if not stat.S_ISREG(facts.st_mode):
-        raise Mismatch("it is no regular file")
+        raise Mismatch("it is not a regular file")
     check_space(target.parent, facts.st_size, policy.margin)
     with full_disk(target.parent), atomic(target) as temporary:
         shutil.copyfile(source, temporary)
@@ -196,7 +196,7 @@ def _take(
     known = file.bytes or 0
     sizes = {"extra": known} if source.member else {"expected": known}
     try:
-        pieced = download(source.url, partial, policy, progress, **sizes)
+        resumed = download(source.url, partial, policy, progress, **sizes)
     except Failed:
         with suppress(OSError):  # a part that came waits there for the next run
             partial.parent.rmdir()
@@ -204,7 +204,7 @@ def _take(
     try:
         return _place(source, partial, target, file)
     except (Mismatch, BadArchive) as error:
-        if not pieced:
+        if not resumed:
             raise
         log.info("%s: once more from the start, because %s", target, error)
     download(source.url, partial, policy, progress, **sizes)
@@ -265,7 +265,7 @@ def _is_free(lock: TextIO) -> bool:
     except BlockingIOError:
         return False
     except OSError:
-        log.debug("%s: this disk knows no locks", lock.name)
+        log.debug("%s: this disk has no locks", lock.name)
     return True
 
 

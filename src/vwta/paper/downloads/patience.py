@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from vwta.io.errors import foreign
 from vwta.io.storage import size
 
-UNUSED = 2**22  # bytes of headers, or between two pieces of a file, which libraries hold in memory
+UNUSED = 2**22  # bytes of headers, or between two blocks of a file, which libraries hold in memory
 
 
 class Failed(Exception):
@@ -48,7 +48,7 @@ class Policy:
         first: seconds before the second attempt; each further wait is twice as long.
         longest: seconds that a wait grows to.
         patience: seconds that a server may ask for; beyond, the address is given up.
-        timeout: seconds to connect, and between two pieces of an answer.
+        timeout: seconds to connect, and between two blocks of an answer.
         headers: seconds that all headers of an answer may take.
         window: seconds over which the rate is measured.
         slowest: bytes a second that must come in each window.
@@ -140,7 +140,7 @@ class Watch:
         self._unused += number
         self._came += number
         if self._unused > UNUSED:
-            raise Failed(f"{size(self._unused)} came that are no part of a file")
+            raise Failed(f"{size(self._unused)} arrived that are no part of a file")
         passed = time.monotonic() - self._since
         if self._in_headers or passed < self.policy.window or not number:
             return

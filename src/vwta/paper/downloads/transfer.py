@@ -21,7 +21,7 @@ from vwta.paper.downloads.answers import (
     validator,
     version,
 )
-from vwta.paper.downloads.connection import Response, answer, pieces
+from vwta.paper.downloads.connection import Response, answer, blocks
 from vwta.paper.downloads.patience import Failed, Policy, Retry, Watch
 from vwta.paper.downloads.progress import Progress
 
@@ -38,13 +38,13 @@ def download(
     expected: int = 0,
     extra: int = 0,
 ) -> bool:
-    """Downloads an address to a file, going on with what an earlier attempt left there.
+    """Downloads an address to a file, resuming what an earlier attempt left there.
 
     Beside `partial` lies a file with what the server said about the version that it is a part of.
-    If the address fails, a part stays only if a later attempt can go on with it.
+    If the address fails, a part stays only if a later attempt can resume it.
 
     Arguments:
-        url: https, or http on this very machine.
+        url: https, or http on this machine.
         partial: the file; complete when this returns.
         policy: how patient to be.
         progress: where to show how far it is.
@@ -177,11 +177,11 @@ def _start(response: Response, state: _State, have: int) -> int:
 def _receive(task: _Task, watch: Watch, response: Response, start: int, total: int | None) -> None:
     done, partial = start, task.state.partial
     with partial.open("ab") as file:
-        for chunk in pieces(response, watch):
-            _check_length(task, done + len(chunk))
+        for block in blocks(response, watch):
+            _check_length(task, done + len(block))
             _check_room(task, done, total)
-            file.write(chunk)
-            done += len(chunk)
+            file.write(block)
+            done += len(block)
             file.flush()  # what has come outlives this process
             task.progress.update(partial.name, done, total)
     if total is not None and done != total:
@@ -200,7 +200,7 @@ def _check_length(task: _Task, length: int) -> None:
 
 
 def _check_room(task: _Task, done: int, total: int | None) -> None:
-    """Sees that what is missing fits on the disk.
+    """Makes sure that the rest of the file fits on the disk.
 
     A file of unknown size may have no end, so that a disk it fills speaks against the address.
     """

@@ -34,7 +34,7 @@ def lock_record(
     mirror: Path | None = None,
     policy: Policy | None = None,
 ) -> Path:
-    """Sees that sizes and checksums of the files of a Zenodo record are in a lock file.
+    """Makes sure that a lock file has sizes and checksums of a Zenodo record's files.
 
     A lock that is there is taken, whatever has become of the record; else one in the mirror; else
     the record is asked.
@@ -89,7 +89,7 @@ def read_lock(path: Path, names: Sequence[str], folder: str) -> dict[str, File]:
 
 def _entries(path: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Entries of a lock, as sound as those of a record."""
-    remedy = f"Remedy: delete {path}, and it is made anew"
+    remedy = f"Remedy: delete {path}, and it is made again"
     files = _json(path, str(path), remedy).get("files")
     if not isinstance(files, dict):
         raise Mismatch(f"{path} has no files. {remedy}")
@@ -140,7 +140,7 @@ def _json(path: Path, place: str, remedy: str) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise Mismatch(f"{place} is no JSON: {foreign(error)}. {remedy}") from error
+        raise Mismatch(f"{place} is not JSON: {foreign(error)}. {remedy}") from error
     if not isinstance(content, dict):
         raise Mismatch(f"{place} is JSON of another kind. {remedy}")
     return content

@@ -203,7 +203,7 @@ def _bias(axis: Axes, rows: pd.DataFrame) -> None:
 def _estimated() -> dict[str, str]:
     """Methods whose cells have volumes: one with a bandwidth, and that with uniform kernels."""
     measured = measured_in("audio").items()
-    return {recipe.twin: name for name, recipe in measured if recipe.twin}
+    return {recipe.limit_of: name for name, recipe in measured if recipe.limit_of}
 
 
 def _empties(rows: pd.DataFrame) -> str:

@@ -120,7 +120,7 @@ def scenes_on_sphere(predictions: Path, paths: Sequence[Path]) -> None:
                 axis.set_xticks(np.deg2rad(range(-120, 121, 60)), [])
                 axis.set_yticks(np.deg2rad(range(-60, 61, 30)), [])
                 for arc in sphere_borders(frame.points, STEP):
-                    curve = _scaled(_in_pieces(arc), math.pi / 180)
+                    curve = _scaled(_broken_at_jumps(arc), math.pi / 180)
                     axis.plot(*curve, color="black", lw=0.5, zorder=1.5)
                 _draw(axis, frame, found.noise, shade, degree=math.pi / 180)
             line[0].set_ylabel(_short(name), fontsize=SMALL)
@@ -133,7 +133,7 @@ def outline(azimuth: float, elevation: float, radius: float) -> Curve:
     """Ring around a source in a figure: where the noise on both angles has some size.
 
     The circle of this radius around the angles of a source, brought back to azimuths from -180 to
-    180 and elevations from -90 to 90; between its pieces both are nan.
+    180 and elevations from -90 to 90; where it jumps from one side to the other both are nan.
 
     Arguments:
         azimuth: of the source, in degrees.
@@ -143,7 +143,7 @@ def outline(azimuth: float, elevation: float, radius: float) -> Curve:
     steps = math.ceil(2 * math.pi * max(radius, 1.0) / STEP)
     turn = np.linspace(0, 2 * np.pi, steps + 1)
     a, e = azimuth + radius * np.cos(turn), elevation + radius * np.sin(turn)
-    return _in_pieces(torch.from_numpy(from_degrees(a, e)))
+    return _broken_at_jumps(torch.from_numpy(from_degrees(a, e)))
 
 
 def _read(path: Path) -> Scenes:
@@ -259,7 +259,7 @@ def _scaled(curve: Curve, degree: float) -> Curve:
     return curve[0] * degree, curve[1] * degree
 
 
-def _in_pieces(direction: Tensor) -> Curve:
+def _broken_at_jumps(direction: Tensor) -> Curve:
     """Angles of a curve, with nan where azimuths jump: from -180 to 180, or over a pole."""
     azimuth, elevation = _degrees(direction)
     jumps = np.flatnonzero(np.abs(np.diff(azimuth)) > 90) + 1

@@ -1,4 +1,4 @@
-"""Claims, numbers and differences, each with what decides about it."""
+"""Claims, numbers and differences, each with its evidence."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DETAILS = (
 
 
 def filters(name: str, choices: Mapping[str, Iterable[str]], **chosen: str) -> Html:
-    """HTML form whose choices hide what they do not mean; nothing happens without JavaScript.
+    """HTML form that hides items which do not match its choices, by JavaScript.
 
     Arguments:
         name: id of the element whose items are filtered.

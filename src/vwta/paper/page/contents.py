@@ -150,7 +150,7 @@ def read_sheet(path: Path) -> Sheet:
     lines = path.read_text(encoding="utf-8").splitlines()
     table = [line for line in lines if line.startswith("|")]
     if len(table) < 2:
-        raise ValueError(f"{path}: no table in it. Remedy: make it anew with the workflow")
+        raise ValueError(f"{path}: no table in it. Remedy: make it again with the workflow")
     heads, _, *rows = ([cell.strip() for cell in line[1:-1].split(" | ")] for line in table)
     first = lines.index(table[0])
     caption = " ".join(lines[:first]).strip().strip("*")

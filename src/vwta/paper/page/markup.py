@@ -57,11 +57,11 @@ def rich(text: str) -> Html:
         >>> rich("**1** < `K`")
         '<strong>1</strong> &lt; <code>K</code>'
     """
-    pieces = re.split(r"(\*\*.+?\*\*|`[^`]+`)", text)
+    parts = re.split(r"(\*\*.+?\*\*|`[^`]+`)", text)
     names = {"*": "strong", "`": "code"}
     return join(
         element(names[one[0]], one.strip(one[0])) if place % 2 else one
-        for place, one in enumerate(pieces)
+        for place, one in enumerate(parts)
     )
 
 

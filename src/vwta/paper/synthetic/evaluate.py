@@ -64,27 +64,27 @@ def evaluate(
         settings: how to measure.
         output: file to write.
     """
-    sets = {name: rows.double() for name, rows in read_tensors(data)[0].items()}
-    rows, trainings = list(_truth(law, sets, settings)), []
+    tensors = {name: rows.double() for name, rows in read_tensors(data)[0].items()}
+    rows, trainings = list(_truth(law, tensors, settings)), []
     for index, file in enumerate(networks, 1):
         network, metadata = load_network(file, settings.selected_by)
         training = metadata["provenance"]
         facts = {"K": training["K"], "seed": training["seed"]}
         kind = metadata["network"]["kind"]
         logger.info("%s, K=%d, seed %d (%d/%d)", kind, *facts.values(), index, len(networks))
-        rows += [{**facts, **row} for row in _measure(kind, network, sets, settings)]
+        rows += [{**facts, **row} for row in _measure(kind, network, tensors, settings)]
         trainings.append(training)
     output.write(rows, data=sha256(data), trainings=trainings)
 
 
 def _truth(
-    law: Problem, sets: Mapping[str, Tensor], settings: Settings
+    law: Problem, tensors: Mapping[str, Tensor], settings: Settings
 ) -> Iterator[Mapping[str, Any]]:
     """Rows of the true law, what the best estimator could reach.
 
     `outside` is the number of points outside the domain, which no method's `nll` counts.
     """
-    x, y = sets["x_test"], sets["y_test"]
+    x, y = tensors["x_test"], tensors["y_test"]
     inside = Box(settings.low, settings.high).contains(y)
     for row in likelihood_rows(law.log_density(x, y), inside, **settings.capped):
         yield {"method": "truth", **row}
@@ -94,11 +94,11 @@ def _truth(
 
 @torch.no_grad()
 def _measure(
-    kind: str, network: nn.Module, sets: Mapping[str, Tensor], settings: Settings
+    kind: str, network: nn.Module, tensors: Mapping[str, Tensor], settings: Settings
 ) -> Iterator[Mapping[str, Any]]:
-    """Rows of metrics: one set for each method and bandwidth."""
+    """Rows of metrics, for each method and bandwidth."""
     domain = Box(settings.low, settings.high)
-    x, y = sets["x_test"], sets["y_test"]
+    x, y = tensors["x_test"], tensors["y_test"]
     inside = domain.contains(y)
     yield {"method": kind, "metric": "risk", "value": risk(network(x).points, y), "n": len(y)}
     for method, estimator in estimators(kind, network, domain).items():
@@ -107,7 +107,7 @@ def _measure(
         if ESTIMATORS[method].swept:
             bandwidths = [(h, False) for h in settings.h]
         if method in settings.tuning["methods"]:
-            bandwidths.append((_tuned(method, estimator, sets, domain, settings), True))
+            bandwidths.append((_tuned(method, estimator, tensors, domain, settings), True))
         for h, tuned in bandwidths:
             at = law if h is None else law.with_bandwidth(h)
             for row in likelihood_rows(at.log_prob(y), inside, **settings.capped):
@@ -117,12 +117,12 @@ def _measure(
 def _tuned(
     method: str,
     estimator: nn.Module,
-    sets: Mapping[str, Tensor],
+    tensors: Mapping[str, Tensor],
     domain: Box,
     settings: Settings,
 ) -> float:
     """Bandwidth with the lowest NLL of the validation rows in the domain."""
-    x, y = sets["x_validation"], sets["y_validation"]
+    x, y = tensors["x_validation"], tensors["y_validation"]
     inside = domain.contains(y)
     search = {key: settings.tuning[key] for key in ("low", "high", "tolerance")}
     found = tune(estimator(x[inside]), y[inside], **search)

@@ -109,16 +109,16 @@ def train(job: Job, data: Path, constants: Mapping[str, Any], settings: Settings
         settings: the protocol.
     """
     law = problem(job.dataset, **constants)
-    sets, _ = read_tensors(data)
+    tensors, _ = read_tensors(data)
     recipe = _recipe(job.model, job.K, settings)
     schedule = Schedule(settings.epochs, settings.batch_size, settings.learning_rate)
 
     def rows(seed: int) -> Data:
-        return _data(law, sets, settings, seed)
+        return _data(law, tensors, settings, seed)
 
     def start(network: nn.Module, seed: int) -> None:
         if settings.start == "k_means_plus_plus" and isinstance(network, WTANetwork):
-            inside = sets["y_train"].clamp(-LIMIT, LIMIT)
+            inside = tensors["y_train"].clamp(-LIMIT, LIMIT)
             start_at(network.heads, k_means_plus_plus(inside, job.K, generator(seed, "start")))
 
     run = job.begin(sha256(data), asdict(settings))
@@ -163,8 +163,8 @@ def _bins(fixed: bool, settings: Settings, K: int) -> dict[str, Any]:
     return bins
 
 
-def _data(law: Problem, sets: Mapping[str, Tensor], settings: Settings, seed: int) -> Data:
-    training, validation = ((sets[f"x_{s}"], sets[f"y_{s}"]) for s in ("train", "validation"))
+def _data(law: Problem, tensors: Mapping[str, Tensor], settings: Settings, seed: int) -> Data:
+    training, validation = ((tensors[f"x_{s}"], tensors[f"y_{s}"]) for s in ("train", "validation"))
     if settings.epochs_see == "the same rows":
         return FixedData(training, validation)
     return FreshData(law, len(training[0]), len(validation[0]), seed, settings.clouds)

@@ -1,4 +1,4 @@
-"""Third stage too: how far the estimators' samples are from those of the true law."""
+"""Third stage, continued: how far the estimators' samples are from those of the true law."""
 
 from __future__ import annotations
 
@@ -132,8 +132,8 @@ def evaluate_emd(
 def as_published(law: VoronoiMixture) -> VoronoiMixture:
     r"""The law that the published code draws from to measure EMD: large cells are favoured.
 
-    It chooses a cell by its mass, draws from the kernel, and starts anew, with another choice, if
-    the point is outside of the cell. Cells so have masses proportional to :math:`\gamma_k V_k`.
+    It chooses a cell by its mass, draws from the kernel, and starts again, with another cell, if
+    the point is outside. Cells then have masses proportional to :math:`\gamma_k V_k`.
 
     Arguments:
         law: the law as the paper's text has it, with masses :math:`\gamma_k`.
@@ -164,8 +164,8 @@ def _reference(
     data: Path, dataset: str, constants: Mapping[str, Any], settings: Reference
 ) -> tuple[Tensor, Tensor]:
     """Inputs `(N, 1)` and points of the true law at each, `(N, n, 2)`."""
-    sets, _ = read_tensors(data)
-    x = sets["x_test"][: settings.inputs].double()
+    tensors, _ = read_tensors(data)
+    x = tensors["x_test"][: settings.inputs].double()
     source, law = generator(settings.seed, dataset, "reference"), problem(dataset, **constants)
     draw = partial(cloud, law) if settings.clouds else law.sample
     y = draw(x, settings.samples, source)
@@ -181,8 +181,8 @@ def _candidates(
     measured = {name: one for name, one in measured_in("synthetic", model).items() if one.emd}
     for method in sorted(measured, key=lambda name: KERNELS.index(measured[name].kernel)):
         recipe = measured[method]
-        if recipe.twin and settings.unif_emd == "gaussian":
-            law = laws[recipe.twin](x).with_bandwidth(WIDE)
+        if recipe.limit_of and settings.unif_emd == "gaussian":
+            law = laws[recipe.limit_of](x).with_bandwidth(WIDE)
         else:
             law = (atoms if recipe.kernel == "none" else laws[method])(x)
         for h in settings.h if recipe.swept else [None]:

@@ -103,7 +103,7 @@ class RotatingMoons(Problem):
 
     title: ClassVar[str] = "Rotating Moons"
     nodes: ClassVar[int] = 128  # of the quadrature: relative error below 1e-9 for a noise of .1
-    smooth: ClassVar[float] = 0.1  # below this noise the half circle is integrated in pieces
+    smooth: ClassVar[float] = 0.1  # below this noise the half circle is integrated in arcs
     low: Sequence[float]
     high: Sequence[float]
     noise: float = 0.1
@@ -140,10 +140,10 @@ class RotatingMoons(Problem):
         matrices and a sum.
         """
         where, weight = np.polynomial.legendre.leggauss(self.nodes)
-        pieces = max(1, math.ceil(self.smooth / self.noise))
-        t = (2 * np.arange(pieces)[:, None] + where + 1).ravel() * math.pi / 2 / pieces
+        arcs = max(1, math.ceil(self.smooth / self.noise))
+        t = (2 * np.arange(arcs)[:, None] + where + 1).ravel() * math.pi / 2 / arcs
         curve = _half_circle(point.new_tensor(t))
-        share = np.tile(np.log(weight / 2 / pieces), pieces)
+        share = np.tile(np.log(weight / 2 / arcs), arcs)
         inner = point @ curve.T / self.noise**2 + point.new_tensor(share)
         outer = _log_gaussian(point, self.noise) - 1 / (2 * self.noise**2)
         return torch.logsumexp(inner, -1) + outer

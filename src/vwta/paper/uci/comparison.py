@@ -1,4 +1,4 @@
-"""A benchmark's means over splits beside the printed numbers: what its tables and pictures show."""
+"""Means over splits beside the printed numbers, for tables and figures."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def best(mean: pd.Series, std: pd.Series) -> pd.Series:
     """The paper's rule for bold numbers of UCI: the lowest mean, and whose interval reaches it.
 
     Arguments:
-        mean: means of one set, by method; missing ones are never best.
+        mean: means on one data set, by method; missing ones are never best.
         std: standard deviations; the interval is one to each side, or nothing if it is missing.
     """
     finite = mean[np.isfinite(mean)]
@@ -123,7 +123,7 @@ _COLUMNS = [
 
 
 def _summary(key: tuple[Hashable, ...], rows: pd.DataFrame) -> tuple[object, ...]:
-    """A row of :func:`over_splits` from the rows of one method on one set."""
+    """A row of :func:`over_splits` from the rows of one method on one data set."""
     by_split = rows.groupby("split", dropna=False)["value"]
     values = np.array([seeds.to_numpy().mean() for _, seeds in by_split])
     count = len(values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["SETS", "official_splits", "read"]
+__all__ = ["FORMATS", "official_splits", "read"]
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -32,7 +32,7 @@ BLOCK = 16 * 2**20  # bytes of text that are parsed at a time
 
 
 @dataclass(frozen=True)
-class Set:
+class Format:
     """How the file of a UCI data set is read.
 
     Arguments:
@@ -50,12 +50,12 @@ def read(name: str, path: Path, sha256: str | None = None) -> Table:
     """Reads a UCI data set from its official file.
 
     Arguments:
-        name: one of :data:`SETS`.
+        name: one of :data:`FORMATS`.
         path: the file.
         sha256: what :func:`vwta.paper.uci.regression.matrix_sha256` must give for the benchmark's
             matrix, unless it is unknown.
     """
-    rule = SETS[name]
+    rule = FORMATS[name]
     try:
         matrix, names = rule.read(path)
     except (ArithmeticError, ValueError, TypeError, KeyError, IndexError) as error:
@@ -85,7 +85,7 @@ def official_splits(name: str, rows: int, count: int) -> list[Split]:
     """The benchmark's splits of a UCI data set: random, but for year, whose one is its authors'.
 
     Arguments:
-        name: name of the set.
+        name: name of the data set.
         rows: number of its rows.
         count: number of splits.
     """
@@ -147,7 +147,7 @@ def _rows_of_xlsx(path: Path, sheet: str | None = None) -> list[Sequence[Any]]:
 
 @contextmanager
 def _workbook() -> Iterator[None]:
-    """Turns what a reader of workbooks raises into an error of its value: that may be anything."""
+    """Turns any exception of a reader of workbooks into a :class:`ValueError`."""
     try:
         yield
     except Exception as error:
@@ -206,15 +206,15 @@ def _count_lines(path: Path) -> int:
 
 _REMEDY = "Remedy: delete the file and fetch it again; if that does not help, report it"
 
-SETS = {
-    "boston": Set(_blanks(BOSTON), 13, 14),
-    "concrete": Set(_concrete, 8, 9),
-    "energy": Set(_energy, 8, 9),
-    "kin8nm": Set(_delimited(","), 8, 9),
-    "naval": Set(_blanks(NAVAL), 16, 18),
-    "power": Set(_power, 4, 5),
-    "protein": Set(_delimited(",", target_first=True), 9, 10),
-    "wine": Set(_delimited(";"), 11, 12),
-    "yacht": Set(_blanks(YACHT), 6, 7),
-    "year": Set(_year, 90, 91),
+FORMATS = {
+    "boston": Format(_blanks(BOSTON), 13, 14),
+    "concrete": Format(_concrete, 8, 9),
+    "energy": Format(_energy, 8, 9),
+    "kin8nm": Format(_delimited(","), 8, 9),
+    "naval": Format(_blanks(NAVAL), 16, 18),
+    "power": Format(_power, 4, 5),
+    "protein": Format(_delimited(",", target_first=True), 9, 10),
+    "wine": Format(_delimited(";"), 11, 12),
+    "yacht": Format(_blanks(YACHT), 6, 7),
+    "year": Format(_year, 90, 91),
 }

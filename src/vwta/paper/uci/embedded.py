@@ -1,4 +1,4 @@
-"""A small set that comes with a package: for runs without any network."""
+"""A small data set that comes with a package, for runs without any network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Third stage: bandwidths and metrics of the estimators of all networks trained on a set."""
+"""Third stage: bandwidths and metrics of the estimators of all networks trained on a data set."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def evaluate(
 
     Arguments:
         networks: for each model the files of its splits, in their order.
-        data: file of the set.
+        data: file of the data set.
         metrics: table to write, in original units but for `h`, which is in standardised ones.
         searches: table to write, with :data:`SEARCH_COLUMNS`: `nll` of the validation rows.
         settings: how to measure.
@@ -157,7 +157,7 @@ def _measure(
     for method, restarts in _methods(kind, len(final)).items():
         tuned, tested = validated[:restarts], final[:restarts]
         if not all(map(_is_finite, [*tuned, *tested])):
-            logger.warning("%s: weights are not finite, and so is no metric", method)
+            logger.warning("%s: weights are not finite, so its metrics are not either", method)
             for metric in ("nll", "rmse"):
                 yield {"method": method, "metric": metric, "value": math.nan, "n": len(test.y)}
             continue

@@ -1,4 +1,4 @@
-"""People's own tables: a CSV file with a header, numbers in all its cells, and a target column."""
+"""A user's own table: a CSV file with a header, numbers in all its cells, and a target column."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vwta.paper.uci.regression import Table
 
 
 def read_csv(path: Path, target: str, delimiter: str = ",") -> Table:
-    """Reads a table of one's own for the UCI study from a UTF-8 CSV file.
+    """Reads a user's own table for the UCI study from a UTF-8 CSV file.
 
     Whatever is wrong with it is said with its line.
 
@@ -114,7 +114,9 @@ def _numbers(path: Path, names: list[str], row: list[str], line: int) -> list[fl
     for name, cell in zip(names, row, strict=True):
         number = _number(cell)
         if not math.isfinite(number):
-            what = f"{cell.strip()!r} is no finite number" if cell.strip() else "the cell is empty"
+            what = (
+                f"{cell.strip()!r} is not a finite number" if cell.strip() else "the cell is empty"
+            )
             raise BadTable(
                 f"{path}, line {line}, column {name!r}: {what}. "
                 "Remedy: put a number there, or remove the line or the column"

@@ -1,4 +1,4 @@
-"""First stage: the table of a set, checked against the benchmark's."""
+"""First stage: the table of a data set, checked against the benchmark's."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def prepare(
 
 
 def prepare_own(source: Path, target: str, delimiter: str, path: Path, code: str) -> None:
-    """Reads a table of one's own for the UCI study and writes it as :func:`prepare` does.
+    """Reads a user's own table for the UCI study and writes it as :func:`prepare` does.
 
     Arguments:
         source: a CSV file, see :func:`vwta.paper.uci.own.read_csv`.

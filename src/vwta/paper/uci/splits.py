@@ -25,7 +25,7 @@ class Scaling(NamedTuple):
 
 @dataclass(frozen=True)
 class Division:
-    """The rows of S splits of a UCI data set, standardised anew each time they are asked for.
+    """The rows of S splits of a UCI data set, standardised again each time they are asked for.
 
     They are in float64.
 

@@ -69,7 +69,7 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{path} is no JSON: {error}. Remedy: publish the study again") from error
+        raise ValueError(f"{path} is not JSON: {error}. Remedy: publish the study again") from error
     if not isinstance(content, dict):
         raise ValueError(f"{path} is JSON of another kind. Remedy: publish the study again")
     return content

@@ -97,8 +97,8 @@ def counts(rows: pd.DataFrame, kind: Literal["number", "claim"]) -> pd.DataFrame
 def _strictly(numbers: pd.DataFrame) -> str:
     both = numbers[(numbers["verdict"] == "reproduced") & (numbers["strict"] != "")]
     count = (both["strict"] == "reproduced").sum()
-    whole = f"{len(both)} reproduced ones with a printed standard deviation"
-    return f"{count} of {whole} are so by standard errors"
+    whole = f"{len(both)} reproduced numbers with a printed standard deviation"
+    return f"{count} of {whole} are also reproduced by standard errors"
 
 
 def _claim_lines(row: Any) -> list[str]:
