@@ -129,7 +129,7 @@ def add(root: Path, name: str) -> None:
 
 
 def stop_on(said: str | None, tool: str) -> None:
-    """End with the last words of a tool that failed, and the remedy."""
+    """End with the last lines of a tool that failed, and the remedy."""
     if said is None:
         return
     # Addresses of package indexes may carry passwords: never repeat them.

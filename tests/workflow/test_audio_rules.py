@@ -75,7 +75,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def edit(tree: Path, entry: str, **changes: Any) -> None:
-    """Changes an audio entry of the table of files, which then may name this very machine."""
+    """Changes an audio entry of the table of files, which then may name this machine."""
     path = tree / "config/data.yaml"
     table = yaml.safe_load(path.read_text(encoding="utf-8"))
     table["audio"][entry] |= changes
@@ -152,7 +152,7 @@ def test_scenes_of_recordings(tree: Path, tmp_path: Path, website: Any) -> None:
     _, events = read_scene(scene)
     assert events[0].end - events[0].start == pytest.approx(0.4)
     website.answers.clear()
-    other = {**OVERLAY["audio"]["scenes"], "sounds": 9}  # by formula
+    other = {**OVERLAY["audio"]["scenes"], "sounds": 9}  # synthesised
     assert nothing_to_do(tree, target, source="resynthesis", mirror=tmp_path, scenes=other)
 
 

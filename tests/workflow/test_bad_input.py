@@ -131,7 +131,7 @@ CONFIGURATIONS = {
 }
 
 
-# Tables of one's own.
+# A user's own tables.
 
 
 def own(text: str, *says: str) -> Case:

@@ -55,7 +55,7 @@ AUDIO_DRAWN = {"table_audio", "figure_audio"}
 AUDIO_MEASURED = {"evaluate_audio", "collect audio evaluation"} | AUDIO_DRAWN
 AUDIO_PREDICTED = {"predict_audio", "show_audio"} | AUDIO_SEEN | AUDIO_MEASURED
 AUDIO_TRAINED = {"train_audio", "collect_curves audio"} | AUDIO_PREDICTED | AUDIO_CURVES
-# Verdicts are given anew when any table of metrics changes.
+# Verdicts are given again when any table of metrics changes.
 TOLD = {"evaluate_synthetic", "evaluate_emd", "evaluate_properties", "evaluate_synthetic_theory"}
 TOLD |= {"evaluate_emd_truth", "evaluate_uci", "evaluate_audio"}
 

@@ -1,4 +1,4 @@
-"""Reads from ANSYN's record what archives it has, once."""
+"""Reads the list of archives from ANSYN's record, once."""
 
 from pathlib import Path
 

@@ -39,7 +39,7 @@ class Progress:
         self._show(name, f"{_bar(done, total)}{amount}", amount, at_once=False)
 
     def wait(self, name: str, whom: str) -> None:
-        """Shows that a file waits for somebody else."""
+        """Shows that a file waits for another process."""
         self._show(name, f"waiting for {whom}", f"waiting for {whom}", at_once=True)
 
     def end(self, name: str) -> None:

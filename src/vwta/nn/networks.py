@@ -1,7 +1,7 @@
 r"""Networks that map an input to atoms: points and their scores, or components of a mixture.
 
 They are all that training sees. :mod:`vwta.nn.models` says what a trained network means as a
-probability law: a change there does not call for training anew.
+probability law: a change there does not call for new trainings.
 """
 
 from __future__ import annotations

@@ -78,11 +78,11 @@ def collect_curves(networks: Mapping[str, Sequence[Path]], path: Path) -> None:
 
 
 def merge(old: Path, new: Path, path: Path) -> None:
-    """Writes the rows of a table, and of an older one those about something else.
+    """Writes the rows of a table, and those of an older one that they do not replace.
 
-    What `h` a bandwidth was tuned to, what a search tried, and how long a training went, is not
-    what a row is about: the newer rows take the place of the older ones. Parts are named by their
-    path and a hash of their metadata, by which those with the same path can be told apart; a part
+    A row replaces one with the same keys. A tuned bandwidth, the bandwidths that a search tried and
+    the epochs of a training are no keys, so that they are replaced as a whole. Parts are named by
+    their path and a hash of their metadata, which distinguishes those with the same path; a part
     without rows is dropped.
 
     Arguments:

@@ -4,7 +4,7 @@ Every estimator is atoms x kernel x cut. A method is an entry of :data:`ESTIMATO
 :mod:`vwta.paper.densities` builds its density, and the stages that evaluate networks ask this table
 what to measure. How networks are trained is in :mod:`vwta.paper.networks`, how methods are shown in
 :mod:`vwta.paper.methods`: a job depends on the code it imports, so that another label draws figures
-anew, another estimator evaluates anew, and neither trains anything.
+anew, another estimator evaluates again, and neither trains anything.
 
 The module imports nothing heavy: rules of the workflow read it too.
 """

@@ -8,7 +8,7 @@ A method with a network of its own is added by
 3. an entry of :data:`METHODS` and one of :data:`NETWORKS` here, which say how both are shown.
 
 The configuration then names it. There are three tables and not one since a job is run again when
-the code that it imports changes: a colour draws figures anew, an estimator evaluates anew, a loss
+the code that it imports changes: a colour draws figures again, an estimator evaluates again, a loss
 trains anew.
 
 The module imports nothing heavy: rules of the workflow read it too.

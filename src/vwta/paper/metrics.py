@@ -107,7 +107,7 @@ def tidy(rows: Iterable[Mapping[str, Any]], **common: Any) -> pd.DataFrame:
 
 
 def of_protocol(table: pd.DataFrame, protocol: str, otherwise: str) -> pd.DataFrame:
-    """Rows of a protocol, and of another for methods that it has none of, as if they were its own.
+    """Rows of a protocol; for methods that it lacks, those of another one, under its name.
 
     A protocol that takes the networks of another differs from it for some methods alone.
 

@@ -62,5 +62,5 @@ def of_study(study: str) -> dict[str, Problem]:
 
 
 def title(name: str) -> str:
-    """The readable name of a data set; of a table of one's own, its name."""
+    """The readable name of a data set; of a user's own table, its name."""
     return PROBLEMS[name].title if name in PROBLEMS else name

@@ -1,4 +1,4 @@
-"""The first and last steps of every script: its log, its lock, its threads, its last words."""
+"""The first and last steps of every script: its log, its lock, its threads, its last message."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vwta.workflow.lock import attend
 
 @contextmanager
 def job(snakemake: Any) -> Iterator[None]:
-    """Sends all that a script says to its log, and keeps torch within the job's threads.
+    """Sends all output of a script to its log, and keeps torch within the job's threads.
 
     An error that a user can mend ends the log with one message, any other with a traceback.
 
@@ -56,7 +56,7 @@ def end_log(message: bytes, terminal: int) -> None:
 def keep_memory() -> None:
     """Lets the process keep the memory that it frees, for the next step of a training.
 
-    glibc would give large tensors back to the system and ask for them anew, page by page, which
+    glibc would give large tensors back to the system and ask for them again, page by page, which
     takes a third of the time of a small network.
     """
     trim_threshold, mmap_threshold = -1, -3  # from malloc.h

@@ -1,4 +1,4 @@
-"""Who works in a folder: locks that end with their process, unlike Snakemake's own.
+"""Locks on a folder that end with their process, unlike Snakemake's own.
 
 Snakemake marks the files of a run in `.snakemake/locks`, and a run that is killed leaves its marks
 there; they do not say whether it still lives. So every run and every job also holds a lock of the

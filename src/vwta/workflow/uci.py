@@ -13,7 +13,7 @@ from vwta.workflow.validation import set_name
 
 PLANNED = ("epochs", "batch_size", "learning_rate", "rate", "weight_decay")
 SEARCHED = ("v_wta", "k_wta", "tk_hist")  # methods whose bandwidth is searched
-UNKNOWN = {"rows": 1000}  # a table of one's own is not counted before it is read
+UNKNOWN = {"rows": 1000}  # a user's own table is not counted before it is read
 
 
 class UCIStudy(Study):
@@ -39,7 +39,7 @@ class UCIStudy(Study):
         self.own = {set_name(entry): entry for entry in own}
 
     def lost_tables(self) -> list[str]:
-        """A line for each table of one's own that is not there."""
+        """A line for each of the user's own tables that is missing."""
         return [
             f"{entry['csv']}: no such file; write its path as seen from {Path.cwd()}"
             for entry in self.own.values()

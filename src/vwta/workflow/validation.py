@@ -155,7 +155,7 @@ def data_contradictions(table: dict[str, Any]) -> list[str]:
 
 
 def set_name(entry: str | dict[str, Any]) -> str:
-    """Name of an entry of uci.datasets; a table of one's own has that of its file."""
+    """Name of an entry of uci.datasets; a user's own table has that of its file."""
     return Path(entry["csv"]).stem if isinstance(entry, dict) else entry
 
 

@@ -1,4 +1,4 @@
-"""People's own tables are read as they are, or refused with one message that says where and why."""
+"""A user's own table is read as it is, or refused with one message that says where and why."""
 
 from pathlib import Path
 

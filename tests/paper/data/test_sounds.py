@@ -1,4 +1,4 @@
-"""Sounds by formula: within bounds, the same for the same seed, and told apart by class."""
+"""Synthesised sounds: within bounds, the same for the same seed, and different for each class."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Second stage: what the networks see of scenes, and what sounds in them."""
+"""Second stage: features and labels of the scenes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def make_features(
 def _read(
     scenes: Sequence[Scene], settings: Settings, kinds: list[Tensor], directions: list[Tensor]
 ) -> Iterator[Tensor]:
-    """Features of one scene after the other; their labels are added to the lists on the way."""
+    """Features of one scene after the other; their labels are added to the lists."""
     frames = round(settings.seconds * FRAMES_PER_SECOND)
     for number, scene in enumerate(scenes, 1):
         samples, events = read_scene(scene)

@@ -1,4 +1,4 @@
-"""Rows of the study: features that stay on the disk, and what sounds in each frame."""
+"""Rows of the study: features, read from disk when needed, and the sources in each frame."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class MappedRows:
 
 @dataclass(frozen=True)
 class Fold:
-    """Chunks of scenes and what sounds in them.
+    """Chunks of scenes and their sources.
 
     Attributes:
         features: spectrograms of N chunks, `(N, 8, T, F)`.

@@ -1,4 +1,4 @@
-"""First stage: scenes of ANSYN from its archives, or made anew, and the recordings they need."""
+"""First stage: scenes of ANSYN from its archives, or made from recordings, and these recordings."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ def make_split(
         folder: where both folders go, all of them or nothing.
         overlap: greatest number of simultaneous sounds.
         split: fold of the cross-validation.
-        sounds: folder with recordings, or so many sounds by formula for each class.
-        seed: seed of scenes, and of sounds by formula.
+        sounds: folder with recordings, or the number of sounds to synthesise for each class.
+        seed: seed of scenes, and of synthesised sounds.
         sizes: number of scenes for each part.
         seconds: duration of a scene.
     """

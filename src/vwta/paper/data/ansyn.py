@@ -1,4 +1,4 @@
-"""Scenes on disk as in ANSYN: first-order Ambisonics recordings and what sounds in them.
+"""Scenes on disk as in ANSYN: first-order Ambisonics recordings and their sounds.
 
 A folder holds, for `o` simultaneous sounds and split `s`, `wav_ov{o}_split{s}_30db/` and
 `desc_ov{o}_split{s}/`, with files `{train,test}_{i}_desc_30_100` that end in `.wav` and `.csv`.
@@ -178,7 +178,7 @@ def read_recording(path: Path, channels: int = CHANNELS) -> NDArray[np.int16]:
 
 
 def read_events(path: Path, duration: float = math.inf) -> list[Event]:
-    """Events of a description; whatever is wrong with it is said with its line.
+    """Events of a description; an error names the line.
 
     Arguments:
         path: the csv file, with :data:`COLUMNS` in its first line.

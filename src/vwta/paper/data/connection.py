@@ -1,4 +1,4 @@
-"""Connections to servers that may be hostile: all ends in time, and in errors of our own."""
+"""Connections to servers that may be hostile: every call ends in time, or in an error of ours."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def answer(
     """The answer of a server, or of the one that it redirects to; its body has not been read.
 
     Arguments:
-        url: https, or http on this very machine.
+        url: https, or http on this machine.
         headers: of the request.
         policy: how patient to be.
         watch: for the connections.
@@ -81,7 +81,7 @@ class _Session(requests.Session):
 
 
 class _Adapter(HTTPAdapter):
-    """Opens connections that are watched; plain http is for this very machine only."""
+    """Opens connections that are watched; plain http is for this machine only."""
 
     def __init__(self, watch: Watch) -> None:
         super().__init__()

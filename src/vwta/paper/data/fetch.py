@@ -80,7 +80,7 @@ def fetch(
     policy: Policy | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Sees that a file is in the cache.
+    """Makes sure that a file is in the cache.
 
     Arguments:
         file: what to fetch.

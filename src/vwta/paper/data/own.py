@@ -1,4 +1,4 @@
-"""People's own tables: a CSV file with a header, numbers in all its cells, and a target column."""
+"""A user's own table: a CSV file with a header, numbers in all its cells, and a target column."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vwta.paper.data.regression import Table
 
 
 def read_csv(path: Path, target: str, delimiter: str = ",") -> Table:
-    """Reads a table from a UTF-8 CSV file; whatever is wrong with it is said with its line.
+    """Reads a table from a UTF-8 CSV file; an error names the line.
 
     Arguments:
         path: the file. Its first line names the columns.

@@ -78,7 +78,7 @@ def matrix_sha256(matrix: NDArray[np.float64]) -> str:
 
 
 def is_discrete(target: NDArray[np.float64]) -> bool:
-    """Whether a target with shape `(N,)` takes few values, each again and again.
+    """Whether a target with shape `(N,)` takes few values, each many times.
 
     A density can be put on such a target, but its NLL has no lower bound: it falls without end as
     the bandwidth shrinks. Few are at most N / 20, or up to 10 if they come 4 times on average.

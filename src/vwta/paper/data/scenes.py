@@ -80,7 +80,7 @@ class Settings:
         separation: smallest angle between simultaneous sounds, in degrees.
         distances: nearest, farthest and step, in metres.
         level: peak of each sound at 1 m, relative to full scale; -12 dB, as in the recordings.
-        noise: level of the noise floor, in dB below the mean of what sounds.
+        noise: level of the noise floor, in dB below the mean of the sounds.
         normalisation: gains of the channels, one of :data:`NORMALISATIONS`.
         order: order of the channels, one of :data:`ORDERS`.
         held_out: part of the recordings of each class that only test scenes use.
@@ -162,7 +162,7 @@ def sounds_of_part(
 def draw_events(
     seconds: Mapping[str, float], layers: int, settings: Settings, rng: torch.Generator
 ) -> list[Event]:
-    """Draws what sounds when, where from and how far away, by onset.
+    """Draws the sounds of a scene, their onsets, directions and distances, by onset.
 
     A layer ends before the first sound that does not fit into the scene. Classes are equally
     likely, and so are the recordings of a class, and the directions of the grid that are far

@@ -1,6 +1,6 @@
-"""Sounds by formula for the classes of ANSYN, so that scenes can be made with no data at all.
+"""Synthesised sounds for the classes of ANSYN, so that scenes can be made without any data.
 
-They do not aim to please: each class has its own spectrum and rhythm, and within a class pitch,
+They need not sound real: each class has its own spectrum and rhythm, and within a class pitch,
 tempo and duration vary as they do between recordings.
 """
 
@@ -67,7 +67,7 @@ def _speech(rng: np.random.Generator) -> Wave:
 
 
 def _phone(rng: np.random.Generator) -> Wave:
-    """Two pure tones that take turns 20 times a second, in rings with pauses."""
+    """Two pure tones that alternate 20 times a second, in rings with pauses."""
     t = _time(rng.uniform(0.8, 3.0))
     low = rng.uniform(1300, 1600)
     turn = np.sin(2 * np.pi * rng.uniform(17, 23) * t) > 0

@@ -1,4 +1,4 @@
-r"""Spectrograms of scenes: what the network of the audio study sees.
+r"""Spectrograms of scenes, the inputs of the networks of the audio study.
 
 A scene of 30 s is cut into chunks of 2 s. In each chunk a Hann window of 40 ms moves by 20 ms over
 the samples, with zeros before and after the chunk. Frame `t` is centred on sample 882 t. With the

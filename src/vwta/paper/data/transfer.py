@@ -44,7 +44,7 @@ def download(
     If the address fails, a part stays only if a later attempt can resume it.
 
     Arguments:
-        url: https, or http on this very machine.
+        url: https, or http on this machine.
         partial: the file; complete when this returns.
         policy: how patient to be.
         progress: where to show how far it is.
@@ -200,7 +200,7 @@ def _check_length(task: _Task, length: int) -> None:
 
 
 def _check_room(task: _Task, done: int, total: int | None) -> None:
-    """Sees that what is missing fits on the disk.
+    """Makes sure that the rest of the file fits on the disk.
 
     A file of unknown size may have no end, so that a disk it fills speaks against the address.
     """

@@ -147,7 +147,7 @@ def _rows_of_xlsx(path: Path, sheet: str | None = None) -> list[Sequence[Any]]:
 
 @contextmanager
 def _workbook() -> Iterator[None]:
-    """Turns what a reader of workbooks raises into an error of its value: that may be anything."""
+    """Turns any exception of a reader of workbooks into a :class:`ValueError`."""
     try:
         yield
     except Exception as error:

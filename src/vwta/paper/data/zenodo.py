@@ -34,7 +34,7 @@ def lock_record(
     mirror: Path | None = None,
     policy: Policy | None = None,
 ) -> Path:
-    """Sees that sizes and checksums of a record's files are in a lock file.
+    """Makes sure that a lock file has the sizes and checksums of a record's files.
 
     A lock that is there is taken, whatever has become of the record; else one in the mirror; else
     the record is asked.

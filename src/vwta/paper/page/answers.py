@@ -1,4 +1,4 @@
-"""Claims, numbers and differences, each with what decides about it."""
+"""Claims, numbers and differences, each with its evidence."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DETAILS = (
 
 
 def filters(name: str, choices: Mapping[str, Iterable[str]], **chosen: str) -> Html:
-    """A form whose choices hide what they do not mean; nothing happens without JavaScript.
+    """A form that hides items which do not match its choices; without JavaScript it does nothing.
 
     Arguments:
         name: id of the element whose items are filtered.

@@ -1,4 +1,4 @@
-"""Third stage too: how far the estimators' samples are from those of the true law."""
+"""Third stage, continued: how far the estimators' samples are from those of the true law."""
 
 from __future__ import annotations
 
@@ -137,8 +137,8 @@ def evaluate_emd(
 def as_published(law: VoronoiMixture) -> VoronoiMixture:
     r"""The law that the published code draws from: cells with a larger kernel mass are favoured.
 
-    It chooses a cell by its mass, draws from the kernel, and starts anew, with another choice, if
-    the point is outside of the cell. Cells so have masses proportional to :math:`\gamma_k V_k`.
+    It chooses a cell by its mass, draws from the kernel, and starts again, with another cell, if
+    the point is outside. Cells then have masses proportional to :math:`\gamma_k V_k`.
 
     Arguments:
         law: the law as the paper's text has it, with masses :math:`\gamma_k`.

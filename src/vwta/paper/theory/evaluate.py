@@ -1,4 +1,4 @@
-"""The paper's theory on trained networks: what it says of optimal ones, measured on real ones.
+"""Properties that the paper's theory gives optimal networks, measured on trained ones.
 
 Everything is a mean over inputs, the middles of equal intervals of [0, 1], at which two independent
 sets of points are drawn from the true law. The same points serve all networks of a problem. For

@@ -1,4 +1,4 @@
-r"""Asymptotic quantisation risks, what the best atoms and those of a grid tend to; entropies.
+r"""Asymptotic quantisation risks of the best atoms and of a grid; entropies.
 
 With K atoms in d dimensions the lowest risk of a law of density :math:`\rho` is, for large K,
 

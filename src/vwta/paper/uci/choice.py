@@ -1,4 +1,4 @@
-"""Which of several ways to train a split's networks have the lowest NLL of its validation rows."""
+"""Choice among trainings of a split's networks, by the NLL of its validation rows."""
 
 from __future__ import annotations
 

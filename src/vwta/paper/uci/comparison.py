@@ -1,4 +1,4 @@
-"""A benchmark's means over splits beside the printed numbers: what its tables and pictures show."""
+"""Means over splits beside the printed numbers, for tables and figures."""
 
 from __future__ import annotations
 

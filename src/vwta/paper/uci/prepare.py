@@ -46,7 +46,7 @@ def prepare(
 
 
 def prepare_own(source: Path, target: str, delimiter: str, path: Path, code: str) -> None:
-    """Reads somebody's own table and writes it as :func:`prepare` does.
+    """Reads a user's own table and writes it as :func:`prepare` does.
 
     Arguments:
         source: a CSV file, see :func:`vwta.paper.data.own.read_csv`.

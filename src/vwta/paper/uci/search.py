@@ -55,7 +55,7 @@ def find(
     """Searches the bandwidth with the lowest NLL of validation rows.
 
     An interval whose upper end lies below the lower one is not searched: its middle is taken, as
-    the published code does for targets that deviate by less than its lower end.
+    the published code does for targets whose standard deviation is below its lower end.
 
     Arguments:
         law: distribution for each row, of batch shape `(n,)`, of standardised targets.

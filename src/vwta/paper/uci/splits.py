@@ -25,7 +25,7 @@ class Scaling(NamedTuple):
 
 @dataclass(frozen=True)
 class Division:
-    """The rows of S splits. They are standardised, in float64, anew each time they are asked for.
+    """The rows of S splits. They are standardised, in float64, again each time they are asked for.
 
     Attributes:
         inputs: of the whole table, with shape `(N, d)`.

@@ -50,7 +50,7 @@ class Settings:
         mixture_loss: the negative log-likelihood, or the published one with a wrong normaliser.
         selected: for each model, the weights with the lowest validation loss or the last ones; the
             first if it is not named.
-        retrained: whether networks are trained anew on all training rows, for as many epochs as
+        retrained: whether networks are trained again on all training rows, for as many epochs as
             those that are selected were, to be tested in their place.
         bins: `low` and `high` of the histogram's K bins.
     """
@@ -73,7 +73,7 @@ def train(job: Job, data: Path, settings: Settings) -> None:
     """Trains the networks of all splits as one tensor program, a restart after the other.
 
     The output of a split holds for each restart r the selected weights `validated.r.*`, the curve
-    `curve.r` of the validation loss and, if networks are trained anew on all training rows, their
+    `curve.r` of the validation loss and, if networks are trained again on all training rows, their
     weights `final.r.*`.
 
     Arguments:

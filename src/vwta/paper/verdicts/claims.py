@@ -1,4 +1,4 @@
-"""Qualitative claims: whether what the paper says holds of the numbers."""
+"""Qualitative claims: whether they hold for the numbers."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def judge(claim: Claim, evidence: Evidence, protocol: str, most: float) -> Outco
         claim: the claim.
         evidence: all numbers.
         protocol: the protocol.
-        most: share of cases that is most of them.
+        most: share of cases that counts as most of them.
     """
     frames = [
         select(evidence, claim.study, protocol, query, claim.datasets) for query in claim.queries

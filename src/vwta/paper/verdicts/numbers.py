@@ -1,4 +1,4 @@
-r"""Numbers: one rule that says whether ours is the paper's.
+r"""Numbers: one rule that decides whether ours reproduces the paper's.
 
 With the printed number p and ours o, the means over seeds or splits, and their standard deviations,
 
