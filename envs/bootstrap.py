@@ -40,7 +40,7 @@ sys.exit(", ".join(wrong) or 0)
 
 PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input")
 
-# What pip says -> what it means and what to do about it. The first match counts.
+# Messages of pip, and for each its meaning and the remedy. The first match counts.
 REMEDIES = (
     (
         r"No space left|Errno 28|Disk quota",

@@ -152,7 +152,7 @@ def verdicts() -> pd.DataFrame:
 
 @pytest.fixture
 def contents(tmp_path: Path) -> Contents:
-    """What a small page shows: a figure, a table, some verdicts; no predictions."""
+    """Contents of a small page: a figure, a table, some verdicts; no predictions."""
     record = {"revision": "a" * 40, "made": "2026-01-02T03:04:05+00:00", "processor": "P"}
     facts = {"tiers": {"synthetic": "full", "uci": "full"}, "headline": "paper"}
     write_table(tmp_path / "verdicts.parquet", verdicts(), {**facts, "provenance": record})

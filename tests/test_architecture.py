@@ -33,7 +33,7 @@ Graph = dict[str, set[str]]
 
 
 def read_imports(package: Path) -> Graph:
-    """What each module imports, anywhere in its code; `a.b` for `from a import b`."""
+    """The imports of each module, anywhere in its code; `a.b` for `from a import b`."""
     found: Graph = {}
     for path in package.rglob("*.py"):
         names = found.setdefault(".".join(path.relative_to(package).with_suffix("").parts), set())

@@ -176,7 +176,7 @@ def test_samples_follow_the_cdf(name: str) -> None:
     assert found.pvalue > 1e-3
 
 
-# What masses must satisfy
+# Properties of masses
 
 
 @pytest.mark.parametrize("name", LAWS)

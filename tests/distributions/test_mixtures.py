@@ -79,7 +79,7 @@ def grid(name: str, count: int) -> tuple[Tensor, Tensor]:
     return y, torch.full((len(y),), 4 * math.pi / len(y), dtype=DOUBLE)
 
 
-# What a density must satisfy
+# Properties of a density
 
 
 @pytest.mark.parametrize("name", BOUNDED)

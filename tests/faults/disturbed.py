@@ -93,7 +93,7 @@ class Tree:
         }
 
     def left_behind(self) -> list[str]:
-        """What a finished run must not leave: temporary names, unfinished work, locks."""
+        """Things that a finished run must not leave: temporary names, unfinished work, locks."""
         hidden = [path for path in self.results.rglob(".*") if path.name != ".unfinished"]
         hidden += self.results.glob(".unfinished/*")
         hidden += self.folder.glob(".snakemake/locks/*")

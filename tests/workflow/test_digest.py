@@ -148,7 +148,7 @@ def test_every_script_has_a_digest(script: Path) -> None:
 
 
 def test_covers_what_python_imports() -> None:
-    """What training really loads from vwta is what its digest says, but for what is left out."""
+    """Training loads from vwta the modules that its digest covers, and those that are left out."""
     import subprocess
 
     program = (

@@ -28,7 +28,7 @@ ARGUMENTS = {"shell": False, "verify": True, "allow_pickle": False, "weights_onl
 
 
 def dangers(code: str) -> list[str]:
-    """What a program must not have, each with its line."""
+    """Things that a program must not have, each with its line."""
     found = []
     for node in ast.walk(ast.parse(code)):
         names: set[str] = set()

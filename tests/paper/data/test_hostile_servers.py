@@ -147,7 +147,7 @@ def file_of(*urls: str, known: int | None = len(CONTENT)) -> File:
 
 
 def left(cache: Path) -> list[str]:
-    """What is below a folder, but for locks."""
+    """Names of all files below a folder, except locks."""
     files = (path for path in cache.rglob("*") if path.is_file() and path.suffix != ".lock")
     return sorted(path.name for path in files)
 

@@ -38,7 +38,7 @@ JSON = st.recursive(
 
 
 def parsed(parse: Callable[[], T], refusal: type[DataError]) -> T | None:
-    """What a parser gives, None if it refuses with its own error and a remedy."""
+    """The result of a parser, None if it refuses with its own error and a remedy."""
     try:
         return parse()
     except refusal as error:
@@ -258,7 +258,7 @@ def test_names_in_archives(name: str, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def litter(folder: Path, write: Callable[[Path], object]) -> set[str]:
-    """What an archive that is unpacked, or refused, leaves or takes where it should not."""
+    """Files that an archive, unpacked or refused, leaves or takes where it should not."""
     path, inner = folder / "a.zip", folder / "inner"
     inner.mkdir()
     write(path)

@@ -76,7 +76,7 @@ def lines(path: Path) -> list[list[str]]:
 
 
 def check_latex(path: Path) -> None:
-    """What would stop LaTeX: unknown signs, braces or dollars without a partner, extra cells."""
+    """Faults that stop LaTeX: unknown signs, unpaired braces or dollars, extra cells."""
     text = path.read_text(encoding="utf-8")
     assert text.isascii()
     assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")

@@ -85,7 +85,7 @@ TOP = {"along": "h", "towards": "largest"}
 LOW = {"along": "h", "towards": "smallest"}
 ALONG_K = {"along": "K", "trend": 0.8}
 SLOPE = {"along": "K", "low": -1.2, "high": -0.8}
-# What a curve, beside a constant of 1 where two are compared, must be told to be.
+# Verdicts that curves must get, beside a constant of 1 where two are compared.
 CURVES = [
     ("tends_to", [3.0, 2.0, 1.05], {**TOP, "within": NEAR}, True),
     ("tends_to", [3.0, 2.0, 1.2], {**TOP, "within": NEAR}, False),

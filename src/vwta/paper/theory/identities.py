@@ -37,7 +37,7 @@ def identity_rows(
     `nll_optimal_left`, `nll_optimal_right` and `nll_optimal_right_same_points` are the same in the
     paper's form, where the scores are exact: shares of the first points as scores on the left, of
     the second on the right. Both are lower than with the true masses, by about :math:`(K - 1) / 2m`
-    for m points, since shares fit their own points. What the trained scores cost is
+    for m points, since shares fit their own points. The cost of trained scores is
     `nll_identity_left` less `nll_optimal_left`.
 
     Points outside the domain are left out: the law is the one restricted to it.

@@ -9,8 +9,8 @@ For an input, K atoms :math:`z_k` with masses :math:`\gamma_k` cut the plane int
   :math:`-\mathrm{KL}(P(Y_k) \| \lambda(Y_k) / V) + \log V`, with areas :math:`\lambda(Y_k)` in a
   domain of area V.
 
-The law is known by m draws for each input. What is a mean over them carries noise, and the
-functions with `floor` in their name say how much of it an optimum would show.
+The law is known by m draws for each input. Means over them are noisy, and
+functions with `floor` in their name give the noise of an optimum.
 """
 
 from __future__ import annotations
