@@ -158,7 +158,7 @@ use rule figure_uci as figure_audio with:
 
 
 rule table_protocols:
-    """Write what several protocols give for the same quantities."""
+    """Write the numbers of several protocols side by side."""
     input:
         f"{SYNTHETIC}/metrics/evaluation.parquet",
         f"{SYNTHETIC}/metrics/emd.parquet",

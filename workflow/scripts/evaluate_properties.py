@@ -1,4 +1,4 @@
-"""Measures on the trained networks of a problem what theory says of optimal ones."""
+"""Measures the properties of optimal networks on the trained ones of a problem."""
 
 from pathlib import Path
 

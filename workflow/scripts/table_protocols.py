@@ -1,4 +1,4 @@
-"""Writes what several protocols give for the same quantities."""
+"""Writes the numbers of several protocols side by side."""
 
 from pathlib import Path
 
