@@ -173,11 +173,14 @@ def test_a_toy_method_is_tabulated(toy: str, tmp_path: Path) -> None:
 def test_tables_know_the_same_names() -> None:
     assert {recipe.network for recipe in ESTIMATORS.values()} == methods.NETWORKS.keys()
     assert {*ESTIMATORS, *methods.NETWORKS} <= METHODS.keys()
+    assert methods.PROPOSED in ESTIMATORS
     assert {recipe.limit_of for recipe in ESTIMATORS.values()} - {None} <= ESTIMATORS.keys()
     trained = {"synthetic": networks.NETWORKS, "uci": networks.NETWORKS, "audio": sphere.NETWORKS}
     assert trained.keys() == studies.STUDIES.keys()
     for study, table in trained.items():
         assert networks_in(study).keys() == table.keys()
+        on_grid = {name for name, network in networks_in(study).items() if network.on_grid}
+        assert on_grid == {name for name, training in table.items() if training.fixed}
         measured = {recipe.network for recipe in estimators.measured_in(study).values()}
         assert measured == table.keys()
     assert {problem.study for problem in problems.PROBLEMS.values()} == trained.keys()

@@ -53,7 +53,7 @@ SCENES = {
         "comparable one to one with the printed ones."
     ),
     "synthetic": (
-        "Scenes were made from synthesised sounds: numbers are not comparable one to one "
+        "Scenes were synthesised from artificial sounds: numbers are not comparable one to one "
         "with the printed ones."
     ),
 }
