@@ -4,6 +4,7 @@ from importlib import import_module
 from pathlib import Path
 
 from vwta.workflow.job import job
+from vwta.workflow.tolerance import tolerated
 
 
 def function(place):
@@ -17,7 +18,7 @@ def paths(files):
     return Path(files) if isinstance(files, str) else [Path(file) for file in files]
 
 
-with job(snakemake):
+with job(snakemake), tolerated(snakemake.output):
     drawings = snakemake.params.drawings
     pairs = zip(paths(snakemake.output.pdf), paths(snakemake.output.png), strict=True)
     for drawing, files in zip(drawings, pairs, strict=True):

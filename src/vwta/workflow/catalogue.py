@@ -92,6 +92,6 @@ def pictures(
     for path in map(Path, figures):
         record = records.get(path.parent.parent.name, {})
         target = f"results/{record.get('tier', tier)}/figures/{path.name}"
-        outdated = path.stem in record.get("outdated", ())
+        outdated = f"figures/{path.stem}" in record.get("outdated", ())
         found.append({**describe(workflow, target), "path": str(path), "outdated": outdated})
     return found
