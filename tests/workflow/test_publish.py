@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from loading import environment
 
 from vwta.io.errors import NoSpace
 from vwta.io.storage import read_table
 from vwta.paper import publish as module
-from vwta.paper.collection import read_parts, write_parts
+from vwta.paper.collection import merge, read_parts, write_parts
 from vwta.paper.metrics import tidy
 from vwta.workflow.catalogue import published_runs
 from vwta.workflow.publishing import Publication, Sheet
@@ -59,11 +60,17 @@ def write(path: str, text: str) -> None:
     Path(path).write_text(text)
 
 
+def judged(folder: Path) -> str:
+    """Stands for the overview; tests/paper/verdicts/test_published.py makes a real one."""
+    return f"judged by {folder.name}\n"
+
+
 def published_by(
     *studies: str,
     tier: str = "full",
     drawn: Callable[[Publication, str], None] = draw,
     sheets: dict[str, Sheet] | None = None,
+    overview: Callable[[Path], str] = judged,
 ) -> list[str]:
     """Does what the rules do."""
     records = published_runs(PLACE.parent)
@@ -72,20 +79,17 @@ def published_by(
     for path in map(Path, files["metrics"]):
         study, table = path.parts[-3], path.name
         run = Path("results", tier, study, "metrics", table)
-        module.merge_metrics(PLACE.parent / study / table, run, path)
+        merge(PLACE.parent / study / table, run, path)
     for name in files["notes"]:
         drawn(publication, Path(name).stem)
     given = [Path(file) for kind in ("metrics", "drawn", "copied") for file in files[kind]]
     missing = publication.lacking(*studies) | module.read_notes(map(Path, files["notes"]))
-    return module.publish(given, missing, PLACE.parent, tier, Path("config"))
+    return module.publish(given, missing, PLACE.parent, tier, overview)
 
 
 @pytest.fixture
 def publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Publish:
     """Publishes studies from an empty folder."""
-    # Judging takes seconds; tests/paper/verdicts/test_published.py does it for real.
-    monkeypatch.setattr(module, "judge_folder", lambda folder, config: f"judged by {folder.name}")
-    monkeypatch.setattr(module, "overview", lambda verdicts, folder: f"{verdicts}\n")
     monkeypatch.chdir(tmp_path)
     return published_by
 
@@ -216,19 +220,18 @@ def test_places_are_those_of_studies() -> None:
     )
 
 
-@pytest.mark.parametrize("where", ["cost", "judge_folder", "overview"])
-def test_failure_leaves_the_old_files(
-    publish: Publish, monkeypatch: pytest.MonkeyPatch, where: str
-) -> None:
+def fail(*arguments: object) -> str:
+    raise RuntimeError
+
+
+def test_failure_leaves_the_old_files(publish: Publish, monkeypatch: pytest.MonkeyPatch) -> None:
     run("abc", 1)
     publish("synthetic")
     before = published()
     run("def", 2)
-
-    def fail(*arguments: object) -> None:
-        raise RuntimeError
-
-    monkeypatch.setattr(module, where, fail)
+    with pytest.raises(RuntimeError):
+        publish("synthetic", overview=fail)
+    monkeypatch.setattr(module, "cost", fail)
     with pytest.raises(RuntimeError):
         publish("synthetic")
     assert published() == before
@@ -431,6 +434,7 @@ def test_rules_draw_from_given_metrics(tree: Path) -> None:
     place = tree / "docs/results/synthetic"
     assert {path.name for path in place.glob("*/*")} == {
         "nll_against_h_paper_K9.png",
+        "nll_against_h_improved_K9.png",  # shows `paper` for methods that `improved` does not have
         "proof_radius.png",
     }
     assert (place / "figures/nll_against_h_paper_K9.png").read_bytes()[:4] == b"\x89PNG"
@@ -443,10 +447,24 @@ def test_rules_draw_from_given_metrics(tree: Path) -> None:
     assert "figures/variants could not be drawn: there is no properties.parquet\n" in said
 
 
-def test_rules_explain_that_there_is_nothing(tree: Path) -> None:
+def test_rules_publish_metrics_alone(tree: Path) -> None:
+    """Nothing can be drawn, and there is nothing to copy."""
+    path = tree / "results/smoke/uci/metrics/sizes.parquet"
+    row = {"dataset": "boston", "rows": 506, "inputs": 13, "splits": 20, "discrete": False}
+    write_parts(path, {"a": (pd.DataFrame([row]), {"provenance": record("abc", 1)})})
     done = snakemake(tree, "--", "publish_uci")
+    assert done.returncode == 0, done.stdout
+    place = tree / "docs/results/uci"
+    assert {path.name for path in place.rglob("*")} == {"sizes.parquet", "provenance.json"}
+    said = (tree / "results/smoke/logs/publish_uci.log").read_text()
+    assert "figures/uci_nll_paper could not be drawn: there is no evaluation.parquet\n" in said
+    assert "tables/uci_main_paper could not be drawn: there is no evaluation.parquet\n" in said
+
+
+def test_rules_explain_that_there_is_nothing(tree: Path) -> None:
+    done = snakemake(tree, "--", "publish_audio")
     assert done.returncode != 0
-    assert "results/smoke/uci/metrics has no tables. Remedy: make reproduce TIER=smoke" in (
+    assert "results/smoke/audio/metrics has no tables. Remedy: make reproduce TIER=smoke" in (
         done.stdout
     )
     assert "Traceback" not in done.stdout

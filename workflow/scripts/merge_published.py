@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from vwta.paper.publish import merge_metrics
+from vwta.paper.collection import merge
 from vwta.workflow.job import job
 
 with job(snakemake):
     published, run = Path(snakemake.params.published), Path(snakemake.params.run)
-    merge_metrics(published, run, Path(snakemake.output[0]))
+    merge(published, run, Path(snakemake.output[0]))

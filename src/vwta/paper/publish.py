@@ -7,37 +7,21 @@ drawn from the merged ones. Weights and data are not published.
 
 from __future__ import annotations
 
-__all__ = ["merge_metrics", "place_of", "publish", "read_notes"]
+__all__ = ["place_of", "publish", "read_notes"]
 
 import filecmp
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from vwta.io.storage import atomic
-from vwta.paper.collection import cost, facts, merge
+from vwta.paper.collection import cost, facts
 from vwta.paper.studies import study_of
-from vwta.paper.verdicts.folder import judge_folder
-from vwta.paper.verdicts.overview import overview
 
 RECORD = "provenance.json"
 SHOWN = ("figures", "tables")  # folders of what readers see
-
-
-def merge_metrics(published: Path, run: Path, path: Path) -> None:
-    """Writes a table of metrics as it is published next. One of the two files may not exist.
-
-    Arguments:
-        published: the table as it is published.
-        run: the table of this run.
-        path: file to write.
-    """
-    if run.exists():
-        merge(published, run, path)
-    else:
-        _copy(published, path)
 
 
 def place_of(file: Path) -> Path:
@@ -70,7 +54,11 @@ def read_notes(notes: Iterable[Path]) -> dict[str, str]:
 
 
 def publish(
-    files: Sequence[Path], missing: Mapping[str, str], place: Path, tier: str, config: Path
+    files: Sequence[Path],
+    missing: Mapping[str, str],
+    place: Path,
+    tier: str,
+    overview: Callable[[Path], str],
 ) -> list[str]:
     """Puts files of studies in their places, with a record of each study and the overview of all.
 
@@ -84,7 +72,7 @@ def publish(
             are not copied.
         place: folder of all that is published.
         tier: the tier that the files come from.
-        config: what the paper says and how it is judged.
+        overview: makes the text of README.md, from a folder like `place`.
 
     Returns:
         What was done, in lines for people.
@@ -108,7 +96,7 @@ def publish(
             for name, why in own.items():
                 stays = ", the old one stays" * (name in old)
                 told.append(f"  {name} could not be drawn{stays}: {why}")
-        _write(tree / "README.md", overview(judge_folder(tree, config), tree))
+        _write(tree / "README.md", overview(tree))
         for path in sorted(made):
             _replace(tree / path, place / path)
     return told
