@@ -79,7 +79,7 @@ def publish(
     """
     there = [file for file in files if f"{file.parent.name}/{file.stem}" not in missing]
     found = {place_of(file): file for file in there}
-    told, made = [], [*found, Path("README.md")]
+    told, made = [], list(found)
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder, place.name)
         if place.exists():
@@ -97,7 +97,7 @@ def publish(
                 stays = ", the old one stays" * (name in old)
                 told.append(f"  {name} could not be drawn{stays}: {why}")
         _write(tree / "README.md", overview(tree))
-        for path in sorted(made):
+        for path in (*made, Path("README.md")):
             _replace(tree / path, place / path)
     return told
 
