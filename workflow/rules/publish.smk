@@ -2,6 +2,7 @@
 # merged ones, and all is copied there. No rule declares a file of docs/results as its output: Snakemake would delete it
 # before the job, and after a failure.
 
+from vwta.io.storage import sha256
 from vwta.workflow.publishing import Publication, Sheet
 
 PUBLICATION = Publication(
@@ -50,6 +51,8 @@ rule merge_published:
     params:
         published=f"{PUBLISHED}/{{study}}/{{table}}.parquet",
         run=f"{RESULTS}/{{study}}/metrics/{{table}}.parquet",
+        # tables may come from other machines, with times of their own
+        contents=lambda wildcards, input: [sha256(Path(file)) for file in input],
         code=code("merge_published.py"),
     script:
         "../scripts/merge_published.py"
