@@ -52,8 +52,7 @@ record: tier setup ## keep what the finished jobs of TIER cost, for `make plan`
 
 publish: tier study setup ## merge metrics of STUDY at TIER into docs/results, draw its figures anew
 	@$(IN_VENV) python -m vwta.workflow.configuration $(ARGS) $(CONFIG)
-	@$(IN_VENV) python -c 'from vwta.workflow import lock; lock.remove_marks()'
-	@$(IN_VENV) snakemake $(ARGS) --quiet host reason rules $(CONFIG) -- $(PUBLISH)
+	@$(IN_VENV) snakemake $(ARGS) --nolock --quiet host reason rules $(CONFIG) -- $(PUBLISH)
 	@cat results/$(TIER)/logs/$(PUBLISH).log
 
 report: setup ## build the page of the published runs in docs/results; nothing is trained
