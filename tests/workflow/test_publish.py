@@ -1,6 +1,7 @@
 """What goes below docs/results: the metrics, the figures, and where they come from."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -448,17 +449,31 @@ def test_rules_draw_from_given_metrics(tree: Path) -> None:
 
 
 def test_rules_publish_metrics_alone(tree: Path) -> None:
-    """Nothing can be drawn, and there is nothing to copy."""
-    path = tree / "results/smoke/uci/metrics/sizes.parquet"
-    row = {"dataset": "boston", "rows": 506, "inputs": 13, "splits": 20, "discrete": False}
-    write_parts(path, {"a": (pd.DataFrame([row]), {"provenance": record("abc", 1)})})
-    done = snakemake(tree, "--", "publish_uci")
-    assert done.returncode == 0, done.stdout
+    """Nothing can be drawn, nothing is there to copy, and a change of any table is seen."""
+
+    def write_sizes(path: Path, dataset: str) -> None:
+        row = {"dataset": dataset, "rows": 506, "inputs": 13, "splits": 20, "discrete": False}
+        write_parts(path, {dataset: (pd.DataFrame([row]), {"provenance": record("abc", 1)})})
+
     place = tree / "docs/results/uci"
-    assert {path.name for path in place.rglob("*")} == {"sizes.parquet", "provenance.json"}
+    write_sizes(tree / "results/smoke/uci/metrics/sizes.parquet", "boston")
+    for other in ("naval", "yacht"):
+        write_sizes(place / "sizes.parquet", other)
+        os.utime(place / "sizes.parquet", (0, 0))  # copied from another machine
+        done = snakemake(tree, "--", "publish_uci")
+        assert done.returncode == 0, done.stdout
+        assert {path.name for path in place.rglob("*")} == {"sizes.parquet", "provenance.json"}
+        assert set(read_table(place / "sizes.parquet")["dataset"]) == {"boston", other}
     said = (tree / "results/smoke/logs/publish_uci.log").read_text()
     assert "figures/uci_nll_paper could not be drawn: there is no evaluation.parquet\n" in said
     assert "tables/uci_main_paper could not be drawn: there is no evaluation.parquet\n" in said
+
+
+def test_rules_publish_again(tree: Path) -> None:
+    """Whatever has happened to the published files since, they are put in their places."""
+    assert not list((tree / "results/smoke/benchmarks").glob("publish*"))
+    done = snakemake(tree, "--dry-run", "--allowed-rules", "publish_uci", "--", "publish_uci")
+    assert re.search(r"^publish_uci +1$", done.stdout, re.MULTILINE), done.stdout
 
 
 def test_rules_explain_that_there_is_nothing(tree: Path) -> None:

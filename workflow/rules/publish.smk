@@ -52,7 +52,9 @@ rule merge_published:
         published=f"{PUBLISHED}/{{study}}/{{table}}.parquet",
         run=f"{RESULTS}/{{study}}/metrics/{{table}}.parquet",
         # tables may come from other machines, with times of their own
-        contents=lambda wildcards, input: [sha256(Path(file)) for file in input],
+        contents=lambda wildcards: [
+            sha256(Path(file)) for file in PUBLICATION.sources(wildcards)
+        ],
         code=code("merge_published.py"),
     script:
         "../scripts/merge_published.py"
