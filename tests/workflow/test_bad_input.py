@@ -440,9 +440,9 @@ COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
         [sys.executable, "-m", "vwta.workflow.plan"],
         ("Usage: python -m vwta.workflow.plan TIER",),
     ),
-    "publish, unknown study": (
-        [sys.executable, "workflow/publish.py", "full", "usi"],
-        ("results/full/usi/metrics has no tables", "Remedy: make reproduce TIER=full"),
+    "make, unknown STUDY": (
+        ["make", "publish", "TIER=full", "STUDY=usi"],
+        ("STUDY=usi is unknown", "choose one of: all synthetic uci audio"),
     ),
     "vwta, unknown command": (
         [sys.executable, "-m", "vwta", "verdict"],

@@ -18,7 +18,7 @@ PICTURES = figure_table.synthetic_figures(
 )
 UCI_TOGETHER = UCI_STUDY.figures
 AUDIO_TOGETHER = ["nll_against_h", "monte_carlo", "dispersion"]
-# Each of these is a job of its own; the others of a protocol are one job together.
+# Those of a protocol are one job together; each of the others is a job of its own.
 TOGETHER = expand(
     "uci_{name}_{protocol}", name=UCI_TOGETHER, protocol=UCI_STUDY["protocols"]
 ) + expand(
@@ -28,7 +28,6 @@ FIGURE = {
     name: picture
     for table in (PICTURES, UCI_PICTURES, AUDIO_PICTURES, AUDIO_SCENES)
     for name, picture in table.items()
-    if name not in TOGETHER
 }
 HEADLINE_FIRST = [HEADLINE, *(name for name in STUDY.protocols if name != HEADLINE)]
 
@@ -98,7 +97,7 @@ rule figure:
     log:
         f"{LOGS}/figure/{{figure}}.log",
     wildcard_constraints:
-        figure="|".join(FIGURE),
+        figure="|".join(name for name in FIGURE if name not in TOGETHER),
     resources:
         runtime=growing(5),
     params:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from vwta.workflow.job import job
+from vwta.workflow.tolerance import tolerated
 
 
 def function(place: str) -> Callable[..., Any]:
@@ -19,7 +20,7 @@ def paths(files: str | Iterable[str]) -> Path | list[Path]:
     return Path(files) if isinstance(files, str) else [Path(file) for file in files]
 
 
-with job(snakemake):
+with job(snakemake), tolerated(snakemake.output):
     drawings = snakemake.params.drawings
     pairs = zip(paths(snakemake.output.pdf), paths(snakemake.output.png), strict=True)
     for drawing, files in zip(drawings, pairs, strict=True):

@@ -19,6 +19,7 @@ __all__ = [
 
 import json
 import re
+import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +27,7 @@ from typing import Any
 
 import pandas as pd
 
-from vwta.io.storage import key, read_metadata, read_table, read_tensors, write_table
+from vwta.io.storage import atomic, key, read_metadata, read_table, read_tensors, write_table
 
 Part = tuple[pd.DataFrame, Mapping[str, Any]]
 """Rows, and the metadata of the file they come from."""
@@ -87,9 +88,14 @@ def merge(old: Path, new: Path, path: Path) -> None:
 
     Arguments:
         old: an outcome of this function, or a file that does not exist.
-        new: table of :func:`collect` or :func:`write_parts`.
+        new: table of :func:`collect` or :func:`write_parts`. If it does not exist, the old table
+            is copied.
         path: file to write; the same for the same parts, in whatever order they came.
     """
+    if not new.exists():
+        with atomic(path) as temporary:
+            shutil.copyfile(old, temporary)
+        return
     fresh = {f"{name} {key(**part[1])}": part for name, part in read_parts(new).items()}
     parts = read_parts(old) if old.exists() else {}
     about = pd.concat([_keys(rows) for rows, _ in fresh.values()]).drop_duplicates()

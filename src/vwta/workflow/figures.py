@@ -64,6 +64,12 @@ class Figure(NamedTuple):
         return sorted({place.partition(":")[0] for place in places})
 
     @property
+    def files(self) -> list[str]:
+        """All files that it is drawn from."""
+        own = ([one] if isinstance(one, str) else one for one in self.inputs.values())
+        return [file for files in own for file in files]
+
+    @property
     def all_labels(self) -> dict[str, str]:
         """Its labels in the report, with its title."""
         return {"figure": self.title, **{key: str(value) for key, value in self.labels.items()}}
