@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+import torch
 from fuzz import checks, reference
 from fuzz.cases import Found, check_cases, marked
 from fuzz.laws import PLANE, Law, flat_law
@@ -26,6 +27,7 @@ LOST_NEIGHBOURS = pytest.mark.xfail(
 
 LOST_SAMPLES = pytest.mark.xfail(strict=False, reason=LOST_NEIGHBOURS.kwargs["reason"])
 FAULTS = {"unbounded collinear": LOST_NEIGHBOURS, "far sides": LOST_NEIGHBOURS}
+WHOLE = ["general", "grid", "on sides", "half-bounded", "unbounded", "elongated", "uniform"]
 SMALL = [name for name in PLANE if name not in ("many", *FAULTS)]
 
 
@@ -104,3 +106,22 @@ def test_moments(category: str) -> None:
 @pytest.mark.parametrize("category", marked(PLANE, dict.fromkeys(FAULTS, LOST_SAMPLES)))
 def test_samples(category: str) -> None:
     run(category, checks.samples)
+
+
+@pytest.mark.parametrize("category", WHOLE)
+def test_cells_integrate_to_their_masses(category: str) -> None:
+    """Densities, summed over the nodes of one cell, give the mass of its atom."""
+    check_cases("plane", category, len(PLANE), law_of, integral)
+
+
+def integral(law: Law) -> Iterator[Found]:
+    k = int(law.rng("integral").integers(law.points.shape[1]))
+    mass = law.masses[0, reference.twins(law.points[0], k)].sum()
+    cell, h = _cell(law.category, law.seed, 0, k), float(law.h[0, k])
+    if not cell or not mass:
+        return
+    nodes, weights = reference.plane_nodes(cell, h)
+    unit = 1.0 if math.isinf(h) else h
+    log_density = law.mixture().log_prob(torch.tensor(law.points[0, k] + unit * nodes))
+    total = float(weights @ log_density.exp().numpy()) * unit**2
+    yield Found(f"integral over cell {k}, by its mass", total / mass, 1.0, 1e-8)
