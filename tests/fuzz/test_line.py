@@ -1,7 +1,7 @@
 """Random laws of the line against error functions in 60 digits.
 
-The library has closed forms here: 1e-11 for log-masses, plus what rounding of a cell's ends takes,
-which is one part in 1e16 of their distance from the atom. In float32 a result is rounded to 6e-8.
+The library has closed forms here, so that log-masses get 1e-11. In float32 a result is rounded to
+6e-8 of itself.
 """
 
 import math
