@@ -12,12 +12,8 @@ from torch import Tensor
 from vwta import Box, Gaussian, Sphere, VonMisesFisher, VoronoiMixture
 from vwta.geometry.directions import Directions
 
-THREADS, ATOMS = 6, 20
-ROUNDS = {"line": 30, "plane": 20, "sphere": 6, "solid": 10}  # questions of each thread
-UNLOCKED = pytest.mark.xfail(
-    strict=False,
-    reason="a tessellation fills its caches without a lock: threads read each other's cells",
-)
+THREADS, ATOMS = 8, 20
+ROUNDS = {"line": 12, "plane": 10, "sphere": 4, "solid": 5}  # questions of each thread
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +45,7 @@ def targets(law: VoronoiMixture, seed: int) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     y = torch.rand(1 + seed % 5, law.event_shape[0], dtype=torch.float64, generator=generator)
     y = y * 2 - 1
-    return torch.nn.functional.normalize(y, dim=-1) if law.space.curved else y
+    return torch.nn.functional.normalize(y, dim=-1) if isinstance(law.space, Sphere) else y
 
 
 def density(law: VoronoiMixture, seed: int) -> Tensor:
@@ -73,7 +69,6 @@ def everything(law: VoronoiMixture, seed: int) -> Tensor:
 
 @pytest.mark.parametrize("ask", [density, other_bandwidth, everything])
 @pytest.mark.parametrize("name", ROUNDS)
-@UNLOCKED
 def test_threads_share_a_law(name: str, ask: Callable[[VoronoiMixture, int], Tensor]) -> None:
     """All threads start at once on a law that has not been asked for anything."""
     alone = [ask(law_of(name), seed) for seed in range(THREADS * ROUNDS[name])]
@@ -92,7 +87,7 @@ def test_threads_share_a_law(name: str, ask: Callable[[VoronoiMixture, int], Ten
         if isinstance(x, Tensor) and not torch.equal(x, y)
     ]
     worst = max(wrong, default=0.0)
-    if raised or not worst <= 1e-12:
+    if raised or not worst <= 1e-12:  # sums of other sizes are rounded in another order
         pytest.fail(
             f"{len(wrong)} of {len(found)} answers differ, by up to {worst:.2g}; "
             f"{len(raised)} exceptions, for example {raised[:1]}"
