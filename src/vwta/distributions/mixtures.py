@@ -84,6 +84,8 @@ class KernelMixture(Atoms):
         if not isinstance(kernel, Gaussian):
             raise TypeError("a Uniform kernel must be cut: use VoronoiMixture")
         super().__init__(points, masses, kernel.h, validate_args)
+        if self._validate_args:
+            kernel.check_bandwidth(self.points.dtype)
         self.kernel = kernel.at(kernel.h.to(self.points))
         self.points = kernel.normalise(self.points, "points", self._validate_args)
 
@@ -175,6 +177,7 @@ class VoronoiMixture(Atoms):
         space.dim(points.shape[-1])  # refuses points of another space
         if self._validate_args:
             space.check(self.points, "points")
+            kernel.check_bandwidth(self.points.dtype, space.bounded)
         self.points = space.project(self.points)
         flat = self.points.to(_precise(self.points)).reshape(-1, *points.shape[-2:])
         self._cells = Tessellation(space.project(flat), space, directions)
@@ -211,6 +214,8 @@ class VoronoiMixture(Atoms):
     def with_bandwidth(self, h: Tensor | float) -> VoronoiMixture:
         """The same cells at another bandwidth, in a batch that fits both; geometry is reused."""
         kernel = self.kernel.with_bandwidth(h)
+        if self._validate_args:
+            kernel.check_bandwidth(self.points.dtype, self.space.bounded)
         new = self._copy(kernel)
         batch_shape = self._batch_with(kernel.h)
         new._rows = self._rows.expand(batch_shape)
