@@ -20,6 +20,7 @@ from vwta.distributions.atoms import Atoms, Shape, broadcast_shapes, safe_log
 from vwta.geometry.cells import Tessellation
 from vwta.geometry.directions import Directions
 from vwta.geometry.kernels import Gaussian, Kernel
+from vwta.geometry.memory import in_parts
 from vwta.geometry.spaces import Space
 
 
@@ -117,17 +118,22 @@ class KernelMixture(Atoms):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self.kernel.normalise(self._target(value), "y", self._validate_args)
-        spread = ((value[..., None, :] - self.points) ** 2).sum(-1) / 2
-        log_density = self.kernel.log_density(spread, self.event_shape[0])
-        terms = safe_log(self.masses) + log_density
         shape = broadcast_shapes(value.shape[:-1], self.batch_shape)
-        return torch.logsumexp(terms, -1).expand(shape)
+        tensors = value, self.points, self.masses, self.kernel.h
+        size = self.components * (2 * self.event_shape[0] + 6) * value.element_size()
+        return in_parts(self._log_density, tensors, (1, 2, 1, 1), size).expand(shape)
 
     def sample(self, sample_shape: Shape = (), generator: torch.Generator | None = None) -> Tensor:
         with torch.no_grad():
             atom = self._pick(Size(sample_shape), generator)
             kernel = self.kernel.at(self._bandwidth_at(self.kernel.h, atom))
             return kernel.sample(self._points_at(atom), generator)
+
+    def _log_density(self, value: Tensor, points: Tensor, masses: Tensor, h: Tensor) -> Tensor:
+        """Log-density `(*)` at `value` `(*, e)` of a part of the mixtures."""
+        spread = ((value[..., None, :] - points) ** 2).sum(-1) / 2
+        terms = safe_log(masses) + self.kernel.at(h).log_density(spread, self.event_shape[0])
+        return torch.logsumexp(terms, -1)
 
     def _moments(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """What :func:`_variance` takes, in float64."""

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from vwta.geometry.directions import Directions, Rays, cast_rays
 from vwta.geometry.kernels import Kernel, Uniform, sample_sphere, sphere_moments
+from vwta.geometry.memory import slices
 from vwta.geometry.moments import sector_moments
 from vwta.geometry.polygons import walk
 from vwta.geometry.polytopes import sample_polytopes
@@ -84,11 +85,18 @@ class Tessellation:
         """Which cells' atoms `(C,)` coincide with another one."""
         if self._polygons is not None:
             return self._polygons.select(cell).twin
-        return self.twins(cell).sum(1) > 1
+        counts = [self.twins(part).sum(1) for part in self._few(cell)]
+        return torch.cat(counts) > 1
 
     def is_empty(self, cell: Tensor) -> Tensor:
         """Which cells `(C,)` belong to an earlier atom that coincides with theirs."""
-        return self.twins(cell).to(torch.uint8).argmax(1) != self.split(cell)[1]
+        first = [self.twins(part).to(torch.uint8).argmax(1) for part in self._few(cell)]
+        return torch.cat(first) != self.split(cell)[1]
+
+    def _few(self, cell: Tensor) -> list[Tensor]:
+        """Parts of cells `(C,)` whose atoms can all be compared with theirs at once."""
+        size = self.points.shape[1] * (self.points.shape[2] * 9 + 9)
+        return [cell[part] for part in slices(len(cell), size)]
 
     def moments(self, cell: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
         """Means over cells `(C, e)` of `y - z` and of its squares, under the cut kernel.
