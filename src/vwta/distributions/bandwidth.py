@@ -135,13 +135,33 @@ def tune(
         return -law.with_bandwidth(h).log_prob(y).mean().item()
 
     if scale == "linear":
-        return golden_section(nll, low, high, tolerance)
+        found = golden_section(nll, low, high, tolerance)
+        _check_likelihood(law, y, found)
+        return found
     found = golden_section(lambda t: nll(math.exp(t)), math.log(low), math.log(high), tolerance)
-    return Minimum(
+    found = Minimum(
         math.exp(found.at),
         found.value,
         tuple((math.exp(point), value) for point, value in found.tried),
         (math.exp(found.interval[0]), math.exp(found.interval[1])),
+    )
+    _check_likelihood(law, y, found)
+    return found
+
+
+def _check_likelihood(
+    law: KernelMixture | VoronoiMixture | Average, y: Tensor, found: Minimum
+) -> None:
+    """Raise an error that names a target without mass, if no bandwidth tried is better."""
+    if math.isfinite(found.value):
+        return
+    log_prob = law.with_bandwidth(found.at).log_prob(y).flatten()
+    bad = torch.nonzero(~log_prob.isfinite())[:, 0]
+    first = y.reshape(len(log_prob), -1)[bad[0]].tolist() if len(bad) else []
+    raise ValueError(
+        f"{len(bad)} of {len(log_prob)} targets have no mass or no number for a likelihood at any "
+        f"bandwidth tried, the first y = {first}: all bandwidths are as bad; leave such targets "
+        "out, or give the atom of every cell a mass above 0"
     )
 
 

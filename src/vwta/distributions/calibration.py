@@ -76,8 +76,7 @@ def pit_deviation(values: Tensor) -> float:
         >>> pit_deviation(torch.tensor([0.5, 0.5]))
         0.5
     """
-    if not values.numel():
-        raise ValueError("there are no values: give at least one outcome of pit")
+    _check_outcomes(values)
     ordered = values.flatten().sort().values
     rank = torch.arange(len(ordered) + 1, dtype=ordered.dtype) / len(ordered)
     return torch.maximum(rank[1:] - ordered, ordered - rank[:-1]).max().item()
@@ -96,6 +95,7 @@ def coverage(values: Tensor, level: float = 0.9) -> float:
     """
     if not 0 < level < 1:
         raise ValueError(f"level {level}: expected a number between 0 and 1")
+    _check_outcomes(values)
     return (2 * values - 1).abs().le(level).double().mean().item()
 
 
@@ -140,6 +140,18 @@ def step_of(values: Tensor) -> float:
     if not len(gaps):
         raise ValueError(f"{len(ordered)} values, all the same: a step needs two that differ")
     return gaps.min().item()
+
+
+def _check_outcomes(values: Tensor) -> None:
+    """Raise an error if there are no outcomes of :func:`pit`, or some of them are nan."""
+    if not values.numel():
+        raise ValueError("there are no values: give at least one outcome of pit")
+    missing = int(values.isnan().sum())
+    if missing:
+        raise ValueError(
+            f"{missing} of {values.numel()} values are nan, neither covered nor not: leave them "
+            "out, or find out why the law has no distribution function there"
+        )
 
 
 def _targets(law: Distribution, y: Tensor) -> Tensor:

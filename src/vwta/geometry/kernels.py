@@ -27,6 +27,8 @@ from torch.distributions import constraints
 
 from vwta.geometry.spaces import Box, Space, Sphere
 
+WIDEST = 1e13  # bandwidth among infinite sides, which stand at a distance of 1e15
+
 
 class Kernel(ABC):
     """A kernel: a law around an atom whose density depends on the spread `w` alone.
@@ -57,6 +59,15 @@ class Kernel(ABC):
     @abstractmethod
     def check(self, space: Space) -> None:
         """Raise an error if this kernel cannot be cut to the cells of a space."""
+
+    @abstractmethod
+    def check_bandwidth(self, dtype: torch.dtype, bounded: bool = True) -> None:
+        """Raise an error if `h` is too small or too large to count with.
+
+        Arguments:
+            dtype: type of the atoms, in which densities are computed.
+            bounded: whether the kernel is cut to a bounded space, or not cut at all.
+        """
 
     @abstractmethod
     def log_density(self, w: Tensor, d: int) -> Tensor:
@@ -95,6 +106,7 @@ class Gaussian(Kernel):
     """
 
     centred = True  # whether the mean of the uncut kernel is its atom
+    narrowest = 1e-100  # bandwidth; areas of cells in units of h^2 must not underflow
 
     def __init__(self, h: Tensor | float) -> None:
         self.h = _bandwidth(h)
@@ -105,6 +117,18 @@ class Gaussian(Kernel):
     def check(self, space: Space) -> None:
         if not isinstance(space, Box):
             raise TypeError(f"{space} needs a VonMisesFisher or Uniform kernel, found {self!r}")
+
+    def check_bandwidth(self, dtype: torch.dtype, bounded: bool = True) -> None:
+        single = torch.finfo(dtype).bits < 64
+        low = max(self.narrowest, 1e-17) if single else self.narrowest
+        high = (1e17 if single else 1e100) if bounded else WIDEST
+        bad = (self.h < low) | (self.h > high)
+        if bad.any():
+            where = "" if bounded else " in a space with infinite sides"
+            raise ValueError(
+                f"{type(self).__name__} of {dtype} has h from {low:g} to {high:g}{where}, found "
+                f"{self.h[bad][0].item():g}: scale the points, or use Uniform() for a wide kernel"
+            )
 
     @property
     def support(self) -> constraints.Constraint:
@@ -167,6 +191,7 @@ class VonMisesFisher(Gaussian):
     """
 
     centred = False
+    narrowest = 1e-14  # unit vectors are rounded to 1e-16
 
     def check(self, space: Space) -> None:
         if not isinstance(space, Sphere):
@@ -221,6 +246,9 @@ class Uniform(Kernel):
             raise ValueError(
                 f"a Uniform kernel needs a bounded space, found {space}; make its sides finite"
             )
+
+    def check_bandwidth(self, dtype: torch.dtype, bounded: bool = True) -> None:
+        """Nothing: there is no bandwidth."""
 
     def log_density(self, w: Tensor, d: int) -> Tensor:
         return torch.zeros_like(w)
