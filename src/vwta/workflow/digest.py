@@ -76,7 +76,7 @@ def _digest_of(script: Path, modules: tuple[str, ...]) -> str:
     total = hashlib.sha256()
     for name in [None, *sorted(_closure(script, modules))]:
         file = script if name is None else _find(name)
-        total.update(f"{name}:{_content(file)}\n".encode())
+        total.update(f"{name}:{_content(_text(file))}\n".encode())
     return total.hexdigest()[:16]
 
 
@@ -123,8 +123,7 @@ def _statements(tree: ast.Module) -> Iterator[ast.AST]:
 
 def _refuse_computed(path: Path, tree: ast.Module) -> None:
     """Raises :class:`ImportError` if a file imports by a computed name."""
-    text = path.read_text(encoding="utf-8")
-    if not any(name in text for name in BY_NAME):
+    if not any(name in _text(path) for name in BY_NAME):
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and _called(node) in BY_NAME:
@@ -175,9 +174,9 @@ def _places(name: str) -> list[Path]:
 
 
 @cache
-def _content(path: Path) -> str:
-    """Hash of what the file at `path` does: its code without comments, docstrings and layout."""
-    tree = _tree(path)
+def _content(text: str) -> str:
+    """Hash of what a file's text does: its code without comments, docstrings and layout."""
+    tree = ast.parse(text)
     for node in _statements(tree):
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]
@@ -185,7 +184,12 @@ def _content(path: Path) -> str:
 
 
 def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    return ast.parse(_text(path), filename=str(path))
+
+
+@cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def _called(node: ast.Call) -> str:
