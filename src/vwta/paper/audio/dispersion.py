@@ -13,7 +13,6 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scipy.stats import spearmanr
 from torch import Tensor, nn
 
 from vwta.distributions.mixtures import DiracMixture
@@ -63,6 +62,8 @@ def spread_rows(found: Spreads) -> Iterator[dict[str, Any]]:
 
 def correlation_row(found: Spreads, truth: Spreads) -> dict[str, Any]:
     """Spearman's rank correlation with the true spreads, over classes; nan below three of them."""
+    from scipy.stats import spearmanr  # slow to import, and pictures need none
+
     values = [value for value, _ in found.values()]
     true = [truth[name][0] for name in found]
     rank = float(spearmanr(values, true).statistic) if len(found) > 2 else math.nan
