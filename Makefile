@@ -65,7 +65,7 @@ test: setup ## lint, check formats and types, run all tests
 	@$(call step,snakefmt --check Snakefile workflow)
 	@$(call step,snakemake --lint)
 	@$(call step,mypy)
-	@$(call step,OMP_NUM_THREADS=1 pytest -n auto --dist loadfile $(ARGS))
+	@$(call step,OMP_NUM_THREADS=1 pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS))
 
 test-cluster: cluster ## start a Slurm on this machine (as root), run the smoke tier through it
 	@$(call step,VWTA_CLUSTER=1 OMP_NUM_THREADS=1 pytest tests/cluster $(ARGS))

@@ -36,7 +36,15 @@ settings.register_profile(
 settings.load_profile("fixed")
 
 ROOT = Path(__file__).resolve().parents[1]
+# These take longest. They are begun first, so that other files fill the other cores beside them.
+LONGEST = ["test_reruns.py", "test_audio_rules.py", "test_bad_input.py", "test_package.py"]
 PARTS = ["CITATION.cff", "Snakefile", "config", "envs", "profiles", "src", "workflow"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the files that take longest first, each with its tests in order."""
+    names = [*LONGEST, None]
+    items.sort(key=lambda item: names.index(item.path.name if item.path.name in names else None))
 
 
 @pytest.fixture(scope="session")

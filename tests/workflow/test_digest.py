@@ -135,7 +135,8 @@ def test_missing_module_is_named(tree: Path) -> None:
 def test_reads_each_file_once(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module, script = load_module(tree / COPY), tree / "workflow/scripts/train.py"
     first = module.digest(script)
-    monkeypatch.setattr(module, "_tree", lambda path: pytest.fail(f"{path} is read again"))
+    monkeypatch.setattr(Path, "read_text", lambda path, **_: pytest.fail(f"{path} is read again"))
+    monkeypatch.setattr(module.ast, "parse", lambda *_, **__: pytest.fail("parsed again"))
     assert module.digest(script) == first
 
 

@@ -28,14 +28,15 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import torch
-from torch import Tensor
 
 from vwta.io.provenance import provenance
 from vwta.io.storage import write_table
+
+if TYPE_CHECKING:  # torch takes a second to import, and pictures and tables need none of it
+    from torch import Tensor
 
 COLUMNS: dict[str, str] = {
     "study": "str",
@@ -73,7 +74,7 @@ def nll_capped(log_prob: Tensor, epsilon: float, cap: float) -> float:
         epsilon: added to each density.
         cap: largest contribution of a point.
     """
-    softened = torch.logaddexp(log_prob, log_prob.new_tensor(math.log(epsilon)))
+    softened = log_prob.logaddexp(log_prob.new_tensor(math.log(epsilon)))
     return (-softened).clamp(max=cap).mean().item()
 
 

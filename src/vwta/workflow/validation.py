@@ -29,6 +29,8 @@ from jsonschema.exceptions import ValidationError
 
 from vwta.paper.methods import NETWORKS
 
+# That of libyaml, where it is there, reads the same ten times as fast.
+SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 BOUNDS = {
     "minimum": ">=",
     "exclusiveMinimum": ">",
@@ -323,8 +325,11 @@ def _unmeasured(config: dict[str, Any]) -> Iterator[str]:
 
 def load(path: Path) -> Any:
     """Content of a YAML file of the configuration."""
-    with path.open(encoding="utf-8") as file:
-        return yaml.safe_load(file)
+    loader = SafeLoader(path.read_text(encoding="utf-8"))
+    try:
+        return loader.get_single_data()
+    finally:
+        loader.dispose()
 
 
 def _lines(error: ValidationError, rules: dict[str, Any]) -> Iterator[str]:

@@ -39,7 +39,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.io import wavfile
 
 from vwta.geometry.angles import from_degrees
 from vwta.io.errors import BadRecording, BadTable, Unavailable
@@ -272,6 +271,8 @@ def _scenes_of_part(folder: Path, overlap: int, split: int, part: str) -> list[S
 
 def _read_wav(path: Path) -> tuple[int, NDArray[np.generic]]:
     """Rate and samples; chunks other than sound are passed over, a file cut short is an error."""
+    from scipy.io import wavfile  # slow to import; trainings read no recordings
+
     with warnings.catch_warnings():
         warnings.simplefilter("error", wavfile.WavFileWarning)
         warnings.filterwarnings("ignore", "Chunk .non-data.", wavfile.WavFileWarning)

@@ -13,7 +13,6 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scipy.stats import spearmanr
 from torch import Tensor, nn
 
 from vwta.distributions.mixtures import DiracMixture
@@ -63,6 +62,8 @@ def dispersion_rows(found: Dispersions) -> Iterator[dict[str, Any]]:
 
 def correlation_row(found: Dispersions, truth: Dispersions) -> dict[str, Any]:
     """Rank correlation with the true dispersions over classes of sound; nan below three."""
+    from scipy.stats import spearmanr  # slow to import, and pictures need none
+
     values = [value for value, _ in found.values()]
     true = [truth[name][0] for name in found]
     rank = float(spearmanr(values, true).statistic) if len(found) > 2 else math.nan

@@ -32,7 +32,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.io import wavfile
 
 from vwta.geometry.angles import from_degrees
 from vwta.io.errors import BadRecording, Unavailable
@@ -241,6 +240,8 @@ def render(
 
 def write_scene(scene: Scene, events: Sequence[Event], samples: NDArray[np.int16]) -> None:
     """Writes both files of a scene, the recording last: one that is listed is complete."""
+    from scipy.io import wavfile  # slow to import; trainings write no recordings
+
     with atomic(scene.csv) as temporary, temporary.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
