@@ -1,6 +1,7 @@
 """Evaluation of trained networks: all methods, on points in the domain, at tuned bandwidths too."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from vwta.paper.data.synthetic import SingleGaussian
 from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.networks import NETWORKS
 from vwta.paper.synthetic.estimators import estimators
-from vwta.paper.synthetic.evaluate import Settings, evaluate, load_network
+from vwta.paper.synthetic.evaluate import Settings, beyond, evaluate, load_network
 from vwta.paper.synthetic.train import Settings as Training
 from vwta.paper.synthetic.train import train
 from vwta.paper.training import Job
@@ -30,6 +31,7 @@ SETTINGS = Settings(
     low=BINS["low"],
     high=BINS["high"],
     selected_by="loss",
+    outside="zero",
 )
 DOMAIN = Box(SETTINGS.low, SETTINGS.high)
 METHODS = {
@@ -119,6 +121,35 @@ def test_points_outside_count_for_the_capped_metric_alone(
     assert table["value"].map(math.isfinite).all()
     outside = table[table["metric"] == "outside"]
     assert outside[["value", "n"]].values.tolist() == [[len(y) - inside, len(y)]]
+
+
+def test_published_kernels_go_on_outside(networks: dict[str, Path], data: Path) -> None:
+    """By hand: score times kernel of the nearest atom, over the kernel's mass in its cell."""
+    network, _ = load_network(networks["wta"], "loss")
+    tensors = {name: rows.double() for name, rows in read_tensors(data)[0].items()}
+    x, y = tensors["x_test"], tensors["y_test"]
+    with torch.no_grad():
+        law = estimators("wta", network, DOMAIN)["v_wta"](x).with_bandwidth(0.5)
+    outside = ~DOMAIN.contains(y)
+    found = beyond(law, y, outside)
+    assert found.isfinite().all()
+    for index, value in zip(outside.nonzero().flatten(), found, strict=True):
+        distance = (law.points[index] - y[index]).square().sum(-1)
+        k = distance.argmin()
+        kernel = stats.multivariate_normal(law.points[index, k], 0.25).pdf(y[index])
+        density = law.masses[index, k] * kernel / law.log_cell_mass[index, k].exp()
+        assert value.exp().item() == pytest.approx(density.item(), rel=1e-9)
+
+
+def test_outside_changes_the_capped_metric_of_cut_kernels_alone(
+    tables: dict[str, pd.DataFrame], networks: dict[str, Path], data: Path, tmp_path: Path
+) -> None:
+    law, settings = SingleGaussian((0.0, 0.0), 0.6), replace(SETTINGS, outside="kernel")
+    path = tmp_path / "metrics.parquet"
+    evaluate([networks["wta"]], data, path, law, settings, "code", "any", "single_gaussian")
+    other = read_table(path)["value"].to_numpy() != tables["wta"]["value"].to_numpy()
+    changed = tables["wta"].loc[other, ["method", "metric"]].drop_duplicates()
+    assert changed.to_numpy().tolist() == [["v_wta", "nll_capped"]]
 
 
 def test_truth_by_hand(tables: dict[str, pd.DataFrame], data: Path) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-__all__ = ["Settings", "evaluate"]
+__all__ = ["Settings", "beyond", "evaluate"]
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
+from vwta.distributions.atoms import safe_log
 from vwta.distributions.bandwidth import tune
+from vwta.distributions.mixtures import VoronoiMixture
 from vwta.geometry.spaces import Box
 from vwta.io.provenance import provenance
 from vwta.io.storage import read_tensors, sha256, write_table
@@ -39,6 +41,8 @@ class Settings:
         high: upper corner.
         selected_by: criterion of the weights to take, see
             :func:`vwta.paper.synthetic.trained.load_network`.
+        outside: what a cut Gaussian kernel gives to points outside the domain: `zero`; or `kernel`,
+            as in the published code, see :func:`beyond`.
     """
 
     h: list[float]
@@ -47,6 +51,7 @@ class Settings:
     low: list[float]
     high: list[float]
     selected_by: str
+    outside: Literal["zero", "kernel"]
 
 
 def evaluate(
@@ -119,8 +124,32 @@ def _measure(
             bandwidths.append((_tuned(method, estimator, sets, domain, settings), True))
         for h, tuned in bandwidths:
             at = law if h is None else law.with_bandwidth(h)
-            for row in likelihood_rows(at.log_prob(y), inside, **settings.capped):
+            found = at.log_prob(y)
+            if settings.outside == "kernel" and isinstance(at, VoronoiMixture) and h is not None:
+                found[~inside] = beyond(at, y, ~inside)
+            for row in likelihood_rows(found, inside, **settings.capped):
                 yield {"method": method, "h": h, "tuned": tuned, **row}
+
+
+def beyond(law: VoronoiMixture, y: Tensor, outside: Tensor) -> Tensor:
+    r"""Log-densities outside the domain as the published code has them, with shape `(m,)`.
+
+    .. math:: \log \gamma_k - \log V_k + \log k_h(y - z_k)
+
+    of the nearest atom k, whose kernel is normalised in its cell, and goes on beyond the domain. So
+    the integral over the plane exceeds 1.
+
+    Arguments:
+        law: the law at n inputs.
+        y: targets, with shape `(n, d)`.
+        outside: which of them are meant, m in all, with shape `(n,)`.
+    """
+    there = VoronoiMixture(law.points[outside], law.masses[outside], law.kernel, law.space)
+    w = (there.points - y[outside].unsqueeze(-2)).square().sum(-1) / 2
+    nearest = w.argmin(-1, keepdim=True)
+    scale = safe_log(there.masses) - there.log_cell_mass
+    found = scale + law.kernel.log_density(w, y.shape[-1])
+    return found.gather(-1, nearest).squeeze(-1)
 
 
 def _tuned(

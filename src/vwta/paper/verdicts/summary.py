@@ -17,7 +17,7 @@ from vwta.paper.verdicts.table import CLAIM_WORDS, NUMBER_WORDS, Verdicts
 
 WORST = 10  # numbers that the terminal names
 WIDTH = 100
-OTHERS = ("under_released", "under_improved", "under_printed")
+OTHERS = ("under_literal", "under_released", "under_ours", "under_printed")
 
 
 def terminal(verdicts: Verdicts) -> str:
@@ -122,7 +122,7 @@ def _worst(numbers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _number_line(row: Any) -> str:
-    beside = f"released {row.under_released}, improved {row.under_improved}"
+    beside = f"literal {row.under_literal}, released {row.under_released}"
     return f"{row.id}: {_with_deviation(row.ours, row.deviation)}, {_printed(row)}; {beside}"
 
 
@@ -164,8 +164,8 @@ def _numbers_for_readers(numbers: pd.DataFrame) -> pd.DataFrame:
             "verdict": [f"**{word}**" for word in judged["verdict"]],
             "by standard errors": judged["strict"],
             "why": ["; ".join(filter(None, [r.reason, r.remark])) for r in _rows(judged)],
+            "literal": judged["under_literal"],
             "released": judged["under_released"],
-            "improved": judged["under_improved"],
         }
     )
     return table.map(_cell)
