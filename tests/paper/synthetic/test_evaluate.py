@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -31,6 +32,7 @@ SETTINGS = Settings(
     low=BINS["low"],
     high=BINS["high"],
     selected_by="loss",
+    large={"rows": 300, "seed": 3},
     outside="zero",
 )
 DOMAIN = Box(SETTINGS.low, SETTINGS.high)
@@ -121,6 +123,33 @@ def test_points_outside_count_for_the_capped_metric_alone(
     assert table["value"].map(math.isfinite).all()
     outside = table[table["metric"] == "outside"]
     assert outside[["value", "n"]].values.tolist() == [[len(y) - inside, len(y)]]
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_excess_is_measured_on_the_same_points(tables: dict[str, pd.DataFrame], kind: str) -> None:
+    """On the large set too, whose points are others."""
+    table = tables[kind]
+    for ending in ("", "_large"):
+        rows = table[table["metric"] == f"nll{ending}"]
+        truth = rows.loc[rows["method"] == "truth", "value"].item()
+        others = rows[rows["method"] != "truth"]
+        excess = table[table["metric"] == f"excess{ending}"]
+        assert np.allclose(excess["value"], others["value"].to_numpy() - truth, atol=1e-12)
+        assert excess["n"].tolist() == others["n"].tolist()
+    assert table.loc[table["metric"] == "nll_capped_large", "n"].unique().tolist() == [300]
+
+
+def test_large_sets_are_measured_in_chunks(
+    networks: dict[str, Path], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for chunk in (1000, 70):
+        monkeypatch.setattr("vwta.paper.synthetic.evaluate.CHUNK", chunk)
+        path, law = tmp_path / f"{chunk}.parquet", SingleGaussian((0.0, 0.0), 0.6)
+        files = [networks["wta"]]
+        evaluate(files, data, path, law, SETTINGS, "code", "paper", "single_gaussian")
+        found.append(read_table(path)["value"])
+    assert np.allclose(*found, rtol=1e-12)
 
 
 def test_published_kernels_go_on_outside(networks: dict[str, Path], data: Path) -> None:
