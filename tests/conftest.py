@@ -137,7 +137,7 @@ def verdicts() -> pd.DataFrame:
             ("uci", "wine", "not run"),
         ]
     ):
-        for protocol in ("paper", "improved"):
+        for protocol in ("paper", "literal"):
             about = {"id": f"{study}/{dataset}/nll", "study": study, "dataset": dataset}
             about |= {"metric": "nll", "method": "v_wta", "K": 16, "protocol": protocol}
             about |= {"printed": 2.5, "printed_low": 2.4, "printed_high": 2.6, "source": "printed"}

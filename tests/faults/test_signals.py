@@ -12,12 +12,12 @@ from disturbed import Tree, wait_for_job
 
 LONGER = """
 synthetic: { training: { epochs: 400 } }
-uci: { training: { improved: { epochs: 3000 } } }
+uci: { training: { ours: { epochs: 3000 } } }
 audio: { training: { epochs: 60 } }
 """
 STUDIES = {
     "synthetic": "synthetic/paper/single_gaussian/wta/K9/seed1234.safetensors",
-    "uci": "uci/improved/diabetes/wta/K5/splits.zip",
+    "uci": "uci/ours/diabetes/wta/K5/splits.zip",
     "audio": "audio/paper/synthetic/wta/K9/seed1234.safetensors",
 }
 

@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment, linprog
 from scipy.spatial.distance import cdist
 from scipy.stats import wasserstein_distance
 
-from vwta.paper.emd import emd
+from vwta.paper.emd import emd, emd_opencv
 
 
 @pytest.fixture
@@ -80,6 +80,18 @@ def test_a_shift_costs_its_length(rng: np.random.Generator) -> None:
     assert emd(a, a + np.array([0.3, -0.4])) == pytest.approx(0.5, rel=1e-12)
     assert emd(a, a) == 0
     assert emd(a, a[::-1] + 1) == pytest.approx(emd(a[::-1] + 1, a))
+
+
+def test_the_published_solver_stops_early(rng: np.random.Generator) -> None:
+    """It finds the best transport of few points, and no transport is better than the best."""
+    pytest.importorskip("cv2")
+    for n, least, most in ((60, 1 - 1e-5, 1 + 1e-5), (500, 1.02, 1.5)):
+        points, others = rng.uniform(-1, 1, (2, n, 2))
+        assert least < emd_opencv(points, others) / emd(points, others) < most
+    atoms, masses = rng.uniform(-1, 1, (9, 2)), rng.dirichlet(np.ones(9))
+    points = rng.uniform(-1, 1, (60, 2))
+    exact = emd(points, atoms, other_masses=masses)
+    assert emd_opencv(points, atoms, masses) == pytest.approx(exact, rel=1e-5)
 
 
 @pytest.mark.parametrize("masses", [[1.0, 1.0], [1.0, -1.0, 1.0], [0.0, 0.0, 0.0], [np.nan] * 3])

@@ -84,16 +84,16 @@ def test_unknown_column_is_named() -> None:
 
 def test_another_protocol_stands_in_for_methods_without_rows() -> None:
     rows = [
-        {"protocol": "improved", "method": "v_wta", "value": 1.0},
+        {"protocol": "literal", "method": "v_wta", "value": 1.0},
         {"protocol": "paper", "method": "v_wta", "value": 2.0},
         {"protocol": "paper", "method": "mdn", "value": 3.0},
         {"protocol": "other", "method": "mdn", "value": 4.0},
     ]
     table = tidy(rows, metric="nll", n=1)
-    found = of_protocol(table, "improved", "paper")
+    found = of_protocol(table, "literal", "paper")
     assert found[["protocol", "method", "value"]].values.tolist() == [
-        ["improved", "v_wta", 1.0],
-        ["improved", "mdn", 3.0],
+        ["literal", "v_wta", 1.0],
+        ["literal", "mdn", 3.0],
     ]
     assert found.dtypes.equals(table.dtypes)
     assert of_protocol(table, "paper", "paper")["value"].tolist() == [2.0, 3.0]

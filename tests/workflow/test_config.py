@@ -72,9 +72,9 @@ def test_wrong_sharing_is_explained(sharing: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"networks_of": "improved"}, "data: must be absent, as the networks of improved have it"),
+        ({"networks_of": "literal"}, "data: must be absent, as the networks of literal have it"),
         (
-            {"data_of": "improved"},
+            {"data_of": "literal"},
             "data: must be there unless data_of or networks_of names a",
         ),
         ({"data": None}, "data: must be there unless data_of or networks_of names a"),
@@ -92,15 +92,15 @@ def test_another_s_data_and_networks_must_exist() -> None:
     protocols = {
         "paper": {"data": {}, "training": {}},
         "relaxed": {"data_of": "paper", "training": {}},
-        "improved": {"networks_of": "relaxed"},
+        "literal": {"networks_of": "relaxed"},
     }
-    assert validation.ownership_problems(protocols) == []
+    assert validation.ownership_problems("synthetic", protocols) == []
     protocols["top"] = {"data_of": "relaxed", "training": {}}
-    protocols["other"] = {"networks_of": "improved"}
+    protocols["other"] = {"networks_of": "literal"}
     protocols["lost"] = {"networks_of": "nobody"}
-    assert validation.ownership_problems(protocols) == [
+    assert validation.ownership_problems("synthetic", protocols) == [
         "top.data_of = relaxed: must be one of synthetic.protocols that draws its own data",
-        "other.networks_of = improved: must be one of synthetic.protocols that trains its own "
+        "other.networks_of = literal: must be one of synthetic.protocols that trains its own "
         "networks",
         "lost.networks_of = nobody: must be one of synthetic.protocols that trains its own "
         "networks",
@@ -120,7 +120,7 @@ BAD = {
         "synthetic.protocols.paper.emd.models[0] = 'mdm': must be one of wta, hist, mdn (did you",
     ),
     "figure of what a protocol does not run": (
-        {"figures": {"variants": {"K": [16], "protocols": ["improved", "relaxed"]}}},
+        {"figures": {"variants": {"K": [16], "protocols": ["literal", "relaxed"]}}},
         "figures.variants.K = [16]: 16 must be in synthetic.protocols.relaxed.K = [49, 100]",
     ),
     "figure of properties that are left out": (

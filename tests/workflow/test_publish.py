@@ -435,7 +435,8 @@ def test_rules_draw_from_given_metrics(tree: Path) -> None:
     place = tree / "docs/results/synthetic"
     assert {path.name for path in place.glob("*/*")} == {
         "nll_against_h_paper_K9.png",
-        "nll_against_h_improved_K9.png",  # shows `paper` for methods that `improved` does not have
+        "nll_against_h_literal_K9.png",  # shows `paper` for methods that `literal` does not have
+        "nll_against_h_released_K9.png",
         "proof_radius.png",
     }
     assert (place / "figures/nll_against_h_paper_K9.png").read_bytes()[:4] == b"\x89PNG"

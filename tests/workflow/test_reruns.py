@@ -53,7 +53,7 @@ AUDIO_CURVES = {"figure audio_training_curves", "figure audio_training_curves_re
 AUDIO_SEEN = {
     f"figure audio_{name}{protocol}"
     for name in ("scenes", "scenes_on_sphere")
-    for protocol in ("", "_improved", "_released")
+    for protocol in ("", "_literal", "_released")
 }
 AUDIO_DRAWN = {"table_audio", "figure_audio"}
 AUDIO_MEASURED = {"evaluate_audio", "collect audio evaluation"} | AUDIO_DRAWN
@@ -89,7 +89,7 @@ def named(output: str) -> set[str]:
         given = dict(re.findall(r"(\w+)=([^,\n]*)", "".join(re.findall("wildcards: .*", about))))
         if rule == "figure":
             name = given["figure"]
-            kind = re.sub(r"(_(paper|improved|K9))+$", "", name)
+            kind = re.sub(r"(_(paper|literal|K9))+$", "", name)
             rule += f" {name if name.startswith('audio_') else kind}"
         elif rule.startswith("collect"):
             rule = " ".join([rule, *given.values()])
@@ -145,7 +145,7 @@ def test_metrics_are_tidy(results: Path) -> None:
     assert table.dtypes.astype(str).to_dict() == COLUMNS
     assert not table.duplicated(list(COLUMNS)[:-2]).any()
     assert set(table["study"]) == {"synthetic"}
-    assert set(table["protocol"]) == {"paper", "improved"}
+    assert set(table["protocol"]) == {"paper", "literal"}
     table = table[table["protocol"] == "paper"]
     nll = table[table["metric"] == "nll"]
     counts = nll.groupby("method").size().to_dict()
@@ -169,9 +169,9 @@ def test_no_estimator_beats_the_truth(results: Path) -> None:
 def test_every_number_can_be_traced(results: Path) -> None:
     parts = read_metadata(results / "synthetic/metrics/evaluation.parquet")["parts"]
     records = {path.split("/")[-3]: part["provenance"] for path, part in parts.items()}
-    assert records.keys() == {"paper", "improved"}
+    assert records.keys() == {"paper", "literal"}
     assert len(records["paper"]["trainings"]) == 3
-    (training,) = records["improved"]["trainings"]
+    (training,) = records["literal"]["trainings"]
     assert training["seed"] == 1234
     assert {"revision", "code", "data", "packages", "processor", "seconds"} <= training.keys()
 
@@ -188,17 +188,17 @@ def test_weights_and_curve_are_kept(results: Path) -> None:
     "figure",
     [
         "nll_against_h_paper_K9",
-        "nll_against_h_improved_K9",
+        "nll_against_h_literal_K9",
         "training_curves_K9",
         "dirac_limits_paper",
-        "dirac_limits_improved",
+        "dirac_limits_literal",
         "qualitative_paper",
-        "qualitative_improved",
+        "qualitative_literal",
         "quantitative_paper",
-        "quantitative_improved",
+        "quantitative_literal",
         "quantitative_std",
         "tuned_paper",
-        "tuned_improved",
+        "tuned_literal",
         "variants",
         "weak_convergence",
         "cells",
@@ -211,7 +211,7 @@ def test_weights_and_curve_are_kept(results: Path) -> None:
             for ending in ("", "_released")
         ),
         "audio_scenes_on_sphere",
-        "audio_nll_against_h_improved",
+        "audio_nll_against_h_literal",
     ],
 )
 def test_figures_are_pictures(results: Path, figure: str) -> None:
@@ -238,7 +238,7 @@ def test_audio_metrics_are_tidy(results: Path) -> None:
     assert table.dtypes.astype(str).to_dict() == COLUMNS
     assert not table.duplicated(list(COLUMNS)[:-2]).any()
     likely = table[table["metric"] == "nll"]
-    assert set(likely["protocol"]) == {"paper", "improved", "released"}
+    assert set(likely["protocol"]) == {"paper", "literal", "released"}
     paper = likely[(likely["protocol"] == "paper") & ~likely["tuned"]]
     swept = dict.fromkeys(swept_in("synthetic"), 3)
     alone = dict.fromkeys(["unif_v_wta", "unif_hist", "m_vmf", "truth"], 1)
@@ -267,7 +267,7 @@ def test_properties_are_tidy(results: Path) -> None:
     assert not table.duplicated(list(COLUMNS)[:-2]).any()
     assert table["value"].map(abs).max() < 100
     networks = table[table["metric"] == "dead"].groupby("protocol")["method"].agg(sorted)
-    assert networks.to_dict() == {"paper": ["hist", "lloyd", "mdn", "wta"], "improved": ["wta"]}
+    assert networks.to_dict() == {"paper": ["hist", "lloyd", "mdn", "wta"], "literal": ["wta"]}
     swept = table[(table["metric"] == "set_error") & (table["method"] == "v_wta")]
     assert sorted(swept["h"]) == [0.1, 0.1, 0.2, 0.2, 0.5, 0.5]
 
@@ -351,7 +351,7 @@ def test_distances_declare_their_work(ask: Callable[..., str]) -> None:
         ("config/config.yaml", "learning_rate: 0.001", "learning_rate: 0.002", TRAINED),
         ("config/protocols/synthetic/paper.yaml", "beta: 1.0", "beta: 2.0", TRAINED),
         (
-            "config/protocols/synthetic/improved.yaml",
+            "config/protocols/synthetic/literal.yaml",
             "selected_by: distance",
             "selected_by: loss",
             SELECTED,

@@ -126,7 +126,7 @@ def test_folds_and_their_labels(audio: AudioStudy) -> None:
     assert audio.fold("test")[:2] == ["ov1_split1_train.npy", "ov1_split1_test.npy"]
     assert audio.labels("test") == [f"ov{overlap}_split1.safetensors" for overlap in (1, 2, 3)]
     assert audio.splits == [1, 2, 3]
-    assert audio.endings == {"paper": "", "improved": "_improved", "released": "_released"}
+    assert audio.endings == {"paper": "", "literal": "_literal", "released": "_released"}
 
 
 def test_every_figure_can_be_drawn(

@@ -68,6 +68,7 @@ HEADLINE = STUDY["headline"]
 GPUS = int(config["device"] == "cuda")
 TARGETS = {}  # files of each target that users may ask for
 
+refuse(UCI_STUDY.untrained(), "The configuration of uci.training")
 refuse(UCI_STUDY.lost_tables(), "The tables of your own in uci.datasets")
 ABSENT = UCI_STUDY.absent(Path(NOTES), Path(CACHE))
 UCI_SETS = [name for name in UCI_STUDY.asked if name not in ABSENT]

@@ -113,7 +113,7 @@ rule evaluate_synthetic:
     params:
         law=STUDY.law,
         evaluation=STUDY["evaluation"],
-        protocol=STUDY.selected,
+        protocol=STUDY.likelihood,
         domain=STUDY["domain"],
         code=code("evaluate_synthetic.py"),
     script:

@@ -48,10 +48,7 @@ rule train_uci:
 rule evaluate_uci:
     """Tune bandwidths and measure the estimators of all networks trained on a data set."""
     input:
-        **{
-            model: expand(UCI_NETWORKS, model=model, allow_missing=True)
-            for model in UCI_STUDY["models"]
-        },
+        unpack(UCI_STUDY.networks_by_model(UCI_NETWORKS)),
         data=lambda wildcards: uci_table(wildcards.dataset),
     output:
         metrics=f"{UCI}/{UCI_RUN}/evaluation.parquet",
@@ -64,7 +61,7 @@ rule evaluate_uci:
     params:
         settings=UCI_STUDY.evaluation,
         splits=lambda wildcards: UCI_STUDY.splits(wildcards.dataset),
-        models=UCI_STUDY["models"],
+        models=lambda wildcards: UCI_STUDY.models(wildcards.protocol),
         K=UCI_STUDY["K"],
         code=code("evaluate_uci.py"),
     script:

@@ -10,7 +10,7 @@ from vwta.workflow.job import job
 with job(snakemake), ExitStack() as stack:
     splits = range(snakemake.params.splits)
     folders = {
-        model: stack.enter_context(unbundled(Path(snakemake.input[model][0])))
+        model: stack.enter_context(unbundled(Path(snakemake.input[model])))
         for model in snakemake.params.models
     }
     evaluate(

@@ -1,8 +1,8 @@
-"""Earth mover's distance between sets of points, exact."""
+"""Earth mover's distance between sets of points: exact, and by the published code's solver."""
 
 from __future__ import annotations
 
-__all__ = ["emd"]
+__all__ = ["Array", "emd", "emd_opencv"]
 
 import os
 from functools import cache
@@ -49,6 +49,34 @@ def emd(
     if masses is None and other_masses is None and len(y) == len(z):
         return _assign(y, z)
     return _transport(y, z, _normalise(masses, len(y)), _normalise(other_masses, len(z)))[0]
+
+
+def emd_opencv(
+    points: ArrayLike, others: ArrayLike, other_masses: ArrayLike | None = None
+) -> float:
+    """The distance as OpenCV finds it, in float32, which is the published code's solver.
+
+    It stops after 500 steps of the simplex, so that its transport is not the best one for more than
+    some 100 points: at 500 against 500 its distance is 7 to 29 % too high.
+
+    Arguments:
+        points: points of equal masses, with shape `(n, d)`.
+        others: points, with shape `(m, d)`.
+        other_masses: masses of the latter, with shape `(m,)`; equal ones if there are none.
+    """
+    try:
+        import cv2
+    except ImportError as error:
+        raise ImportError(
+            "emd_solver: opencv needs the package opencv-python-headless. Remedy: pip install "
+            "'vwta[opencv]', or emd_solver: exact"
+        ) from error
+    signatures = []
+    for array, masses in ((points, None), (others, other_masses)):
+        y = np.asarray(array, dtype=np.float32)
+        mass = _normalise(masses, len(y)).astype(np.float32)
+        signatures.append(np.concatenate([mass[:, None], y], axis=1))
+    return float(cv2.EMD(*signatures, cv2.DIST_L2)[0])
 
 
 def _assign(y: Array, z: Array) -> float:

@@ -63,9 +63,13 @@ ESTIMATORS: dict[str, Recipe] = {
     "unif_v_wta": Recipe("wta", "uniform", cut=True, emd=True, limit_of="v_wta"),
     "dirac_wta": Recipe("wta", "none", emd=True, studies=("synthetic",)),
     "v_wta_ensemble": Recipe("wta", "bandwidth", cut=True, averaged=True, studies=("uci",)),
+    "k_wta_ensemble": Recipe("wta", "bandwidth", averaged=True, studies=("uci",)),
     "tk_hist": Recipe("hist", "bandwidth", cut=True, studies=EVERYWHERE),
     "unif_hist": Recipe("hist", "uniform", cut=True, emd=True, limit_of="tk_hist"),
     "mdn": Recipe("mdn", "own", emd=True, studies=("synthetic", "uci")),
+    "mdn_ensemble": Recipe("mdn", "own", averaged=True, studies=("uci",)),
+    "gaussian": Recipe("gaussian", "own", studies=("uci",)),
+    "gaussian_ensemble": Recipe("gaussian", "own", averaged=True, studies=("uci",)),
     "m_vmf": Recipe("m_vmf", "own", studies=("audio",)),
 }
 

@@ -155,7 +155,17 @@ METHODS: dict[str, Method] = {
         },
     ),
     "v_wta_ensemble": Method(
-        "V-WTA ensemble", "#00405F", "h", panels={"uci": 7, "uci main": 4}, extra=True
+        "V-WTA ensemble", "#00405F", "h", panels={"uci": 11, "uci main": 8}, extra=True
+    ),
+    "k_wta_ensemble": Method(
+        "K-WTA ensemble", "#7F3800", "H", panels={"uci": 10, "uci main": 7}, extra=True
+    ),
+    "mdn_ensemble": Method(
+        "MDN ensemble", "#7A3F60", "X", panels={"uci": 9, "uci main": 6}, extra=True
+    ),
+    "gaussian": Method("Gaussian", "#B8A000", ">", panels={"uci": 7, "uci main": 4}, extra=True),
+    "gaussian_ensemble": Method(
+        "Deep Ensembles, re-run", "#6B5E00", "*", panels={"uci": 8, "uci main": 5}, extra=True
     ),
     "pbp": Method("PBP", "#8C8C8C", "v", panels={"uci": 0}, printed=True),
     "mc_dropout": Method("MC Dropout", "#6E6E6E", "d", panels={"uci": 1}, printed=True),
@@ -187,6 +197,7 @@ NETWORKS: dict[str, Network] = {
         drawn="cells",
         on_grid=True,
     ),
+    "gaussian": Network("Gaussian", outputs=4, studies=("uci",), drawn="circles"),
     "m_vmf": Network("M-vMF", outputs=5, studies=("audio",), drawn="circles"),
 }
 
@@ -199,8 +210,8 @@ def in_panel(panel: str) -> tuple[str, ...]:
     It is an error if no method names the panel.
 
     Example:
-        >>> in_panel("uci main")
-        ('deep_ensembles', 'mdn', 'k_wta', 'v_wta', 'v_wta_ensemble')
+        >>> in_panel("audio main")
+        ('v_wta', 'k_wta', 'unif_hist')
     """
     places = {name: one.panels[panel] for name, one in METHODS.items() if panel in one.panels}
     if not places:

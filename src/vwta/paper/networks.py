@@ -19,7 +19,8 @@ from vwta.paper.registry import Training, named
 NETWORKS: dict[str, Training] = {
     "wta": Training(WTANetwork, "wta", criteria={"distance": "winner_distance"}, ensembled=True),
     "hist": Training(HistogramNetwork, "scoring", fixed=True),
-    "mdn": Training(MixtureNetwork, "mixture"),
+    "mdn": Training(MixtureNetwork, "mixture", ensembled=True),
+    "gaussian": Training(MixtureNetwork, "mixture", ensembled=True, sizes={"components": 1}),
 }
 
 

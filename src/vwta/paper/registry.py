@@ -34,6 +34,7 @@ class Training:
             functions that they are.
         fixed: whether atoms are the same for every input.
         ensembled: whether several are trained on each split of the UCI study.
+        sizes: arguments of its class that it has in place of a study's.
     """
 
     network: type[nn.Module]
@@ -41,6 +42,7 @@ class Training:
     criteria: Mapping[str, str] = field(default_factory=dict)
     fixed: bool = False
     ensembled: bool = False
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     def criterion(self, wanted: str) -> str:
         """The criterion of the weights to take: the loss, for networks without any other."""

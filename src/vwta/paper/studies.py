@@ -39,15 +39,15 @@ STUDIES: dict[str, Study] = {
         title="Synthetic",
         heading="Synthetic problems",
         metrics=("evaluation", "emd", "theory", "properties", "curves"),
-        figures=("quantitative_paper", "quantitative_improved", "nll_against_h_paper_K16"),
+        figures=("quantitative_paper", "quantitative_literal", "nll_against_h_paper_K16"),
     ),
     "uci": Study(
         title="UCI",
         heading="UCI",
         metrics=("evaluation", "searches", "sizes"),
         prefix="uci",
-        tables=("uci_main_paper", "uci_main_improved"),
-        figures=("uci_nll_paper", "uci_nll_improved"),
+        tables=("uci_main_paper", "uci_main_ours"),
+        figures=("uci_nll_paper", "uci_nll_ours"),
     ),
     "audio": Study(
         title="Audio",

@@ -126,9 +126,8 @@ def read_protocols(root: Path, study: str, names: Iterable[str]) -> dict[str, di
         if study == "synthetic" and not problems:
             problems = validation.protocol_contradictions(found[name])
         refuse(problems, f"The protocol {study}/{name}.yaml")
-    if study == "synthetic":
-        problems = validation.ownership_problems(found)
-        refuse(problems, "The choice of protocols in synthetic.protocols")
+    problems = validation.ownership_problems(study, found)
+    refuse(problems, f"The choice of protocols in {study}.protocols")
     return found
 
 

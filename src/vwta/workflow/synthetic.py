@@ -59,14 +59,21 @@ class SyntheticStudy(Study):
         grid = self.grid(wildcards)
         return None if grid is None else {"grid": grid, **self["domain"]}
 
+    def _switches(self, wildcards: Any, *names: str) -> dict[str, Any]:
+        found = self.protocols[wildcards.protocol]["evaluation"]
+        return {name: found[name] for name in ("selected_by", *names)}
+
     def selected(self, wildcards: Any) -> dict[str, Any]:
         """The switch of the job's protocol that every evaluation depends on."""
-        return {"selected_by": self.protocols[wildcards.protocol]["evaluation"]["selected_by"]}
+        return self._switches(wildcards)
+
+    def likelihood(self, wildcards: Any) -> dict[str, Any]:
+        """The switches of the job's protocol for likelihoods."""
+        return self._switches(wildcards, "outside")
 
     def transport(self, wildcards: Any) -> dict[str, Any]:
         """The switches of the job's protocol for earth mover's distances."""
-        found: dict[str, Any] = self.protocols[wildcards.protocol]["evaluation"]
-        return found
+        return self._switches(wildcards, "sampler", "unif_emd", "emd_solver")
 
     def emd(self, wildcards: Any) -> dict[str, Any]:
         """How to measure distances, with the bandwidths of the job's problem."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["UCIStudy"]
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,14 @@ class UCIStudy(Study):
         own = (entry for entry in entries if isinstance(entry, dict))
         self.own = {set_name(entry): entry for entry in own}
 
+    def untrained(self) -> list[str]:
+        """A line for each protocol without the sizes of the networks that it trains."""
+        return [
+            f"uci.training.{name}: missing, as uci.protocols has {name}"
+            for name in self.trainers
+            if name not in self["training"]
+        ]
+
     def lost_tables(self) -> list[str]:
         """A line for each of the user's own tables that is missing."""
         return [
@@ -62,6 +70,18 @@ class UCIStudy(Study):
             return int(self.own[dataset].get("splits", most))
         return int(min(most, self.files[dataset]["splits"]["count"]))
 
+    def models(self, protocol: str) -> list[str]:
+        """The networks that a protocol evaluates."""
+        wanted = self["protocols"][protocol].get("models", self["models"])
+        return [name for name in self["models"] if name in wanted]
+
+    def networks_by_model(self, pattern: str) -> Callable[[Any], dict[str, str]]:
+        """Input function: the networks of each model of the job's protocol."""
+        return lambda wildcards: {
+            model: self.network(pattern.replace("{model}", model))(wildcards)
+            for model in self.models(wildcards.protocol)
+        }
+
     def training(self, wildcards: Any) -> dict[str, Any]:
         """All that the job's training depends on, besides its data."""
         switches = self.protocols[wildcards.protocol]
@@ -78,9 +98,9 @@ class UCIStudy(Study):
 
     def evaluation(self, wildcards: Any) -> dict[str, Any]:
         """All that the job's evaluation depends on, besides its networks."""
-        switches = self.protocols[wildcards.protocol]
-        own = {**switches["data"], **switches["evaluation"], **self["evaluation"]}
-        return {"seed": self["seed"], **own}
+        data = self.protocols[self.trainer(wildcards.protocol)]["data"]
+        own = {"selected_by": None, **self.protocols[wildcards.protocol]["evaluation"]}
+        return {"seed": self["seed"], **data, **own, **self["evaluation"]}
 
     def _passes(self, wildcards: Any, epochs: int) -> int:
         """Passes over a row in so many epochs, over all networks of a job."""
@@ -109,7 +129,7 @@ class UCIStudy(Study):
 
     def searched(self, protocol: str) -> list[str]:
         """The methods whose bandwidth a protocol searches; those of ensembles last."""
-        ensembles = [True] if self["training"][protocol]["restarts"] > 1 else []
+        ensembles = [True] if self["training"][self.trainer(protocol)]["restarts"] > 1 else []
         return [method for averaged in (False, *ensembles) for method in _swept(averaged)]
 
     @property

@@ -121,7 +121,7 @@ def protocol_contradictions(protocol: dict[str, Any]) -> list[str]:
     return [f"training.sharing = {sharing}: the keys of kind {kind} are {listed}"]
 
 
-def ownership_problems(protocols: dict[str, Any]) -> list[str]:
+def ownership_problems(study: str, protocols: dict[str, Any]) -> list[str]:
     """Contradictions in the configuration of protocols that take data or networks of others."""
     wanted = {"data_of": "draws its own data", "networks_of": "trains its own networks"}
     lines = []
@@ -129,7 +129,7 @@ def ownership_problems(protocols: dict[str, Any]) -> list[str]:
         for key, stage in (("data_of", "data"), ("networks_of", "training")):
             other = switches.get(key)
             if other is not None and stage not in protocols.get(other, {}):
-                must = f"must be one of synthetic.protocols that {wanted[key]}"
+                must = f"must be one of {study}.protocols that {wanted[key]}"
                 lines.append(f"{name}.{key} = {other}: {must}")
     return lines
 
@@ -180,9 +180,6 @@ def _uci(study: dict[str, Any], sets: list[str]) -> Iterator[str]:
         elif name in names or (entry is not name and name in sets):
             yield f"{place} = {entry}: there is another data set {name}; rename the file"
         names.append(name)
-    for name in study["protocols"]:
-        if name not in study["training"]:
-            yield f"uci.training.{name}: missing, as uci.protocols has {name}"
     if study["headline"] not in study["protocols"]:
         yield f"uci.headline = {study['headline']}: must be in uci.protocols = {study['protocols']}"
     bins = study["bins"]

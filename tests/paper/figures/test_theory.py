@@ -32,7 +32,7 @@ DISC = Disc([0.1, 0.2], 0.5)
 def table(tmp_path: Path) -> Path:
     """All that the figures read, with a value for each row by which it can be told."""
     rows: list[dict[str, Any]] = []
-    for protocol, factor in (("paper", 1.0), ("improved", 10.0)):
+    for protocol, factor in (("paper", 1.0), ("literal", 10.0)):
         common = {"protocol": protocol, "dataset": "single_gaussian", "n": 1}
         for K in COUNTS:
             metrics = [name for _, name, *_ in properties.PANELS]
@@ -63,7 +63,7 @@ def lines(axis: Axes) -> list[list[float]]:
 
 
 def test_worst_bandwidths(table: Path, drawn: list[Figure]) -> None:
-    properties.weak_convergence(table, [], ["paper", "improved"], ["single_gaussian"])
+    properties.weak_convergence(table, [], ["paper", "literal"], ["single_gaussian"])
     for axis, factor in zip(drawn[0].axes, (1.0, 10.0), strict=True):
         kernel, *_ = (line for line in axis.lines if line.get_marker() == METHODS["k_wta"].marker)
         cut, *_ = (line for line in axis.lines if line.get_marker() == METHODS["v_wta"].marker)
@@ -75,7 +75,7 @@ def test_worst_bandwidths(table: Path, drawn: list[Figure]) -> None:
 
 
 def test_cells_are_means_over_seeds(table: Path, drawn: list[Figure]) -> None:
-    properties.cells(table, [], ["paper", "improved"], ["single_gaussian"])
+    properties.cells(table, [], ["paper", "literal"], ["single_gaussian"])
     axes = np.array(drawn[0].axes).reshape(2, -1)
     for column, (title, *_) in enumerate(properties.PANELS):
         assert axes[0, column].get_title() == title

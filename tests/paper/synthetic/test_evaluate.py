@@ -1,9 +1,11 @@
 """Evaluation of trained networks: all methods, on points in the domain, at tuned bandwidths too."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -16,7 +18,7 @@ from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.metrics import MetricsFile
 from vwta.paper.networks import NETWORKS
 from vwta.paper.synthetic.estimators import estimators
-from vwta.paper.synthetic.evaluate import Settings, evaluate, load_network
+from vwta.paper.synthetic.evaluate import Settings, beyond, evaluate, load_network
 from vwta.paper.synthetic.train import Settings as Training
 from vwta.paper.synthetic.train import train
 from vwta.paper.synthetic.true_laws import SingleGaussian
@@ -31,6 +33,8 @@ SETTINGS = Settings(
     low=BINS["low"],
     high=BINS["high"],
     selected_by="loss",
+    large={"rows": 300, "seed": 3},
+    outside="zero",
 )
 DOMAIN = Box(SETTINGS.low, SETTINGS.high)
 METHODS = {
@@ -121,6 +125,63 @@ def test_points_outside_count_for_the_capped_metric_alone(
     assert table["value"].map(math.isfinite).all()
     outside = table[table["metric"] == "outside"]
     assert outside[["value", "n"]].values.tolist() == [[len(y) - inside, len(y)]]
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_excess_is_measured_on_the_same_points(tables: dict[str, pd.DataFrame], kind: str) -> None:
+    """On the large set too, whose points are others."""
+    table = tables[kind]
+    for ending in ("", "_large"):
+        rows = table[table["metric"] == f"nll{ending}"]
+        truth = rows.loc[rows["method"] == "truth", "value"].item()
+        others = rows[rows["method"] != "truth"]
+        excess = table[table["metric"] == f"excess{ending}"]
+        assert np.allclose(excess["value"], others["value"].to_numpy() - truth, atol=1e-12)
+        assert excess["n"].tolist() == others["n"].tolist()
+    assert table.loc[table["metric"] == "nll_capped_large", "n"].unique().tolist() == [300]
+
+
+def test_large_sets_are_measured_in_chunks(
+    networks: dict[str, Path], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for chunk in (1000, 70):
+        monkeypatch.setattr("vwta.paper.synthetic.evaluate.CHUNK", chunk)
+        path, law = tmp_path / f"{chunk}.parquet", SingleGaussian((0.0, 0.0), 0.6)
+        output = MetricsFile(path, "synthetic", "paper", "single_gaussian", "code")
+        evaluate([networks["wta"]], data, law, SETTINGS, output)
+        found.append(read_table(path)["value"])
+    assert np.allclose(*found, rtol=1e-12)
+
+
+def test_published_kernels_go_on_outside(networks: dict[str, Path], data: Path) -> None:
+    """By hand: score times kernel of the nearest atom, over the kernel's mass in its cell."""
+    network, _ = load_network(networks["wta"], "loss")
+    tensors = {name: rows.double() for name, rows in read_tensors(data)[0].items()}
+    x, y = tensors["x_test"], tensors["y_test"]
+    with torch.no_grad():
+        law = estimators("wta", network, DOMAIN)["v_wta"](x).with_bandwidth(0.5)
+    outside = ~DOMAIN.contains(y)
+    found = beyond(law, y, outside)
+    assert found.isfinite().all()
+    for index, value in zip(outside.nonzero().flatten(), found, strict=True):
+        distance = (law.points[index] - y[index]).square().sum(-1)
+        k = distance.argmin()
+        kernel = stats.multivariate_normal(law.points[index, k], 0.25).pdf(y[index])
+        density = law.masses[index, k] * kernel / law.log_cell_mass[index, k].exp()
+        assert value.exp().item() == pytest.approx(density.item(), rel=1e-9)
+
+
+def test_outside_changes_the_capped_metric_of_cut_kernels_alone(
+    tables: dict[str, pd.DataFrame], networks: dict[str, Path], data: Path, tmp_path: Path
+) -> None:
+    law, settings = SingleGaussian((0.0, 0.0), 0.6), replace(SETTINGS, outside="kernel")
+    path = tmp_path / "metrics.parquet"
+    output = MetricsFile(path, "synthetic", "paper", "single_gaussian", "code")
+    evaluate([networks["wta"]], data, law, settings, output)
+    other = read_table(path)["value"].to_numpy() != tables["wta"]["value"].to_numpy()
+    changed = tables["wta"].loc[other, ["method", "metric"]].drop_duplicates()
+    assert changed.to_numpy().tolist() == [["v_wta", "nll_capped"]]
 
 
 def test_truth_by_hand(tables: dict[str, pd.DataFrame], data: Path) -> None:

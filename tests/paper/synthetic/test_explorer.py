@@ -39,8 +39,8 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def exported(networks: dict[str, Path], tmp_path: Path) -> Path:
     export(
         tmp_path / "explorer.safetensors",
-        {"paper": list(networks.values()), "improved": [networks["wta"]]},
-        {"paper": "loss", "improved": "distance"},
+        {"paper": list(networks.values()), "literal": [networks["wta"]]},
+        {"paper": "loss", "literal": "distance"},
         {"single_gaussian": {}},
         BOX,
         inputs=5,
@@ -57,7 +57,7 @@ def test_atoms_are_those_of_the_networks(exported: Path, networks: dict[str, Pat
     assert tensors["x"].tolist() == [0, 0.25, 0.5, 0.75, 1]
     assert tensors["single_gaussian/targets"].shape == (5, 30, 2)
     x = tensors["x"].double()[:, None]
-    for protocol, selected, kinds in (("paper", "loss", KINDS), ("improved", "distance", ["wta"])):
+    for protocol, selected, kinds in (("paper", "loss", KINDS), ("literal", "distance", ["wta"])):
         for kind in kinds:
             with torch.no_grad():
                 atoms = load_network(networks[kind], selected)[0](x)

@@ -37,29 +37,29 @@ def test_protocols_stand_side_by_side() -> None:
 
 
 def test_protocols_are_compared_by_the_seeds_they_share() -> None:
-    values = {("paper", 1): 1.0, ("paper", 2): 3.0, ("improved", 1): 5.0, ("improved", 2): 6.0}
+    values = {("paper", 1): 1.0, ("paper", 2): 3.0, ("literal", 1): 5.0, ("literal", 2): 6.0}
     rows = [{"protocol": p, "seed": s, "value": v} for (p, s), v in values.items()]
     only = [{"protocol": "paper", "K": 9, "seed": s, "value": 1.0} for s in (1, 2)]
     apart = [{"protocol": "released", "K": 9, "seed": 3, "value": 1.0}]
     law = [
         {"protocol": name, "method": "truth", "K": None, "value": v}
-        for name, v in (("paper", 0.1), ("improved", 0.2))
+        for name, v in (("paper", 0.1), ("literal", 0.2))
     ]
     common = {**COMMON, "K": 16, "n": 10}
     metrics = tidy([{**common, **row} for row in [*rows, *only, *apart, *law]])
-    names = ["paper", "improved", "released"]
+    names = ["paper", "literal", "released"]
     found = protocols_side_by_side(metrics, names, against=names[1:])
     assert found["method"].tolist() == ["truth", "v_wta"]  # K = 9 has no seed in common
     assert found["seeds"].tolist() == [1, 2]
     assert found["paper"].tolist() == [0.1, 2.0]
-    assert found["improved"].tolist() == [0.2, 5.5]
+    assert found["literal"].tolist() == [0.2, 5.5]
     assert found["released"].isna().all()
 
 
 def test_unused_hypotheses_are_means_over_seeds() -> None:
     rows = [
         {"protocol": name, "method": method, "metric": metric, "K": K, "seed": s, "value": v * s}
-        for name in ("improved", "paper", "other")
+        for name in ("literal", "paper", "other")
         for method in ("wta", "mdn")
         for metric, v in (("dead", 2.0), ("never_wins", 1.0), ("zador_ratio", 7.0))
         for K in (9, 16)
@@ -67,9 +67,9 @@ def test_unused_hypotheses_are_means_over_seeds() -> None:
     ]
     optimum = {"protocol": "paper", "method": "lloyd", "metric": "dead", "K": 9, "value": 0.0}
     table = tidy([*rows, optimum], study="synthetic", dataset="moons", n=10)
-    found = unused_hypotheses(table, ["paper", "improved"])
+    found = unused_hypotheses(table, ["paper", "literal"])
     assert found.columns.tolist() == ["protocol", "dataset", "model", "count", "K = 9", "K = 16"]
-    assert found["protocol"].tolist() == ["paper"] * 4 + ["improved"] * 4
+    assert found["protocol"].tolist() == ["paper"] * 4 + ["literal"] * 4
     assert found["model"].tolist() == ["mdn", "mdn", "wta", "wta"] * 2
     assert found["K = 9"].tolist() == found["K = 16"].tolist() == [4.0, 2.0] * 4
 

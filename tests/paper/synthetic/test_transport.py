@@ -40,6 +40,8 @@ SETTINGS = Settings(
     selected_by="loss",
     sampler="exact",
     unif_emd="cells",
+    emd_solver="exact",
+    opencv_inputs=3,
 )
 ATOMS = [[-0.5, 0.0], [0.5, 0.5], [0.5, -0.5]]
 NETWORK = {
@@ -169,6 +171,22 @@ def test_gaussian_stands_for_uniform_bins(files: dict[str, Path], tmp_path: Path
         values += read_table(tmp_path / "emd")["value"].tolist()
     assert values[0] != values[1]
     assert values[0] == pytest.approx(values[1], abs=0.05)
+
+
+def test_the_published_solver_is_compared_on_the_same_samples(
+    files: dict[str, Path], tmp_path: Path
+) -> None:
+    pytest.importorskip("cv2")
+    exact = measure(files, tmp_path / "exact")
+    both = measure(files, tmp_path / "both", replace(SETTINGS, emd_solver="opencv"))
+    values = both.set_index("metric", append=True).droplevel(0)
+    assert np.array_equal(values.loc["emd", "value"], exact["value"])
+    factor = values.loc["emd_factor"]
+    assert (factor["n"] == 3).all()
+    assert np.allclose(factor["value"], 1.0, atol=1e-4)  # it finds the best for 30 points
+    assert (values.loc["emd_factor_error", "value"] < 1e-4).all()
+    product = values.loc["emd", "value"].to_numpy() * factor["value"].to_numpy()
+    assert np.array_equal(values.loc["emd_published", "value"], product)
 
 
 def test_truth_is_nearer_with_more_points(files: dict[str, Path], tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ PAPER = Settings(
     betas=[1.0],
     score_reduction="sum",
     mixture_loss="exact",
-    selected=dict.fromkeys(("wta", "hist", "mdn"), "lowest loss"),
+    selected_by="loss",
     retrained=False,
     bins={"low": -1.0, "high": 1.0},
 )
@@ -54,7 +54,7 @@ SEARCH: dict[str, Any] = {
     "tolerance": 0.1,
     "takes": "lowest",
 }
-MEASURE = Measure(seed=7, held_out=0.2, search=SEARCH, domain="line", level=0.9)
+MEASURE = Measure(seed=7, held_out=0.2, selected_by=None, search=SEARCH, domain="line", level=0.9)
 
 
 @pytest.fixture(scope="module")
@@ -151,10 +151,10 @@ def test_networks_are_those_of_one_stack(data: Path, trained: dict[str, list[Pat
         Rows(*(part[2:].float() for part in rows)) for rows in (parts.train, parts.validation)
     )
     alone = fit_stacked([network], loss, {"loss": loss}, one, held_out, Plan(**PAPER.plan), [seed])
-    assert metadata["lowest"][1] == alone.epochs["loss"].item()
-    for name, value in below("validated.1.", tensors).items():
+    assert metadata["epochs"]["loss"][1] == alone.epochs["loss"].item()
+    for name, value in below("loss.1.", tensors).items():
         assert torch.allclose(value, alone.weights["loss"][name][0], atol=1e-4)
-    assert torch.allclose(tensors["curve.1"], alone.curves["loss"][:, 0], atol=1e-4)
+    assert torch.allclose(tensors["curve.loss.1"], alone.curves["loss"][:, 0], atol=1e-4)
 
 
 def test_training_again_gives_the_same_bits(
@@ -170,7 +170,7 @@ def test_training_again_gives_the_same_bits(
 
 def test_networks_can_be_trained_anew_on_all_rows(data: Path, tmp_path: Path) -> None:
     """Their last weights are tested; the bandwidth is that of the validated ones."""
-    settings = replace(PAPER, score_reduction="softmax", selected={"wta": "last"}, retrained=True)
+    settings = replace(PAPER, score_reduction="softmax", selected_by="last", retrained=True)
     files = {split: tmp_path / f"{split}.safetensors" for split in range(2)}
     train(Job("toy", "wta", 5, files, tmp_path / "unfinished", "cpu", "code"), data, settings)
     tensors, metadata = read_tensors(files[1])
@@ -186,19 +186,41 @@ def test_networks_can_be_trained_anew_on_all_rows(data: Path, tmp_path: Path) ->
     done = fit_stacked(networks, loss, {"loss": loss}, whole, held_out, plan, seeds)
     for name, value in below("final.0.", tensors).items():
         assert torch.equal(value, done.last[name][1])
-        assert not torch.equal(value, tensors[f"validated.0.{name}"])
+        assert not torch.equal(value, tensors[f"last.0.{name}"])
 
     both, alone = tmp_path / "both.parquet", tmp_path / "alone.parquet"
     networks_of = {"wta": list(files.values())}
     searches = tmp_path / "searches.parquet"
-    evaluate(networks_of, data, both, searches, MEASURE, "code", "improved", "toy", 5)
+    evaluate(networks_of, data, both, searches, MEASURE, "code", "ours", "toy", 5)
     for file in files.values():
         tensors, metadata = read_tensors(file)
-        write_tensors(file, tensors, {**metadata, "stages": ["validated"]})
-    evaluate(networks_of, data, alone, searches, MEASURE, "code", "improved", "toy", 5)
+        write_tensors(file, tensors, {**metadata, "retrained": False})
+    evaluate(networks_of, data, alone, searches, MEASURE, "code", "ours", "toy", 5)
     first, second = (read_table(path).query("metric == 'nll'") for path in (both, alone))
     assert np.array_equal(first["h"], second["h"])
     assert (first["value"].to_numpy() != second["value"].to_numpy()).all()
+
+
+def test_one_training_stores_what_each_criterion_selects(
+    data: Path, trained: dict[str, list[Path]], tmp_path: Path
+) -> None:
+    tensors, metadata = read_tensors(trained["wta"][0])
+    for criterion in ("loss", "distance"):
+        lowest = tensors[f"curve.{criterion}.0"].argmin().item() + 1
+        assert metadata["epochs"][criterion][0] == lowest
+    assert read_tensors(trained["mdn"][0])[1]["epochs"].keys() == {"loss"}
+
+    found = {}
+    files = {"wta": trained["wta"][:1], "mdn": trained["mdn"][:1]}
+    for selected_by in (None, "loss", "distance", "last"):
+        path = tmp_path / f"{selected_by}.parquet"
+        settings = replace(MEASURE, selected_by=selected_by)
+        evaluate(files, data, path, tmp_path / "searches", settings, "code", "any", "toy", 5)
+        table = read_table(path).query("metric == 'nll'").set_index("method")["value"]
+        found[selected_by] = (table["k_wta"], table["mdn"])
+    assert found[None] == found["loss"]
+    assert len({k_wta for k_wta, _ in found.values()}) == 3
+    assert len({mdn for _, mdn in found.values()}) == 1  # the loss selects its weights
 
 
 def test_each_split_takes_the_weight_of_scores_that_suits_it(data: Path, tmp_path: Path) -> None:
@@ -226,7 +248,7 @@ def test_networks_trained_anew_stop_where_the_selected_ones_did(data: Path, tmp_
     whole, held_out = (
         Rows(*(part.float() for part in rows)) for rows in (parts.whole, parts.validation)
     )
-    lowest = [read_tensors(path)[1]["lowest"][0] for path in files.values()]
+    lowest = [read_tensors(path)[1]["epochs"]["loss"][0] for path in files.values()]
     assert len(set(lowest)) > 1
     for split, epochs in enumerate(lowest):
         tensors, metadata = read_tensors(files[split])
@@ -348,7 +370,7 @@ def test_metrics_are_in_the_targets_own_units(
     centre, deviation = x[kept].mean(0), x[kept].std(0)
     deviation[1] = 1.0
     network = build(**metadata["network"])
-    network.load_state_dict(below("validated.0.", tensors))
+    network.load_state_dict(below("loss.0.", tensors))
     with torch.no_grad():
         atoms = network.double()(torch.from_numpy((x[left] - centre) / deviation))
     scale, mean = y[kept].std(), y[kept].mean()
@@ -416,7 +438,7 @@ def test_networks_that_are_lost_have_no_metric(
     data: Path, trained: dict[str, list[Path]], tmp_path: Path
 ) -> None:
     tensors, metadata = read_tensors(trained["mdn"][0])
-    tensors["validated.0.heads.bias"][3] = math.nan
+    tensors["loss.0.heads.bias"][3] = math.nan
     lost = tmp_path / "lost.safetensors"
     write_tensors(lost, tensors, metadata)
     path, searches = tmp_path / "evaluation.parquet", tmp_path / "searches.parquet"

@@ -189,14 +189,14 @@ def test_other_metrics_have_digits_that_show_something(folder: Path) -> None:
 
 
 def test_the_ensemble_has_a_column_where_it_was_run(tmp_path: Path) -> None:
-    both = tidy([*metrics(), *metrics("improved"), ensemble(protocol="improved")])
-    for protocol in ("paper", "improved"):
+    both = tidy([*metrics(), *metrics("ours"), ensemble(protocol="ours")])
+    for protocol in ("paper", "ours"):
         write_tables(both, sizes(), reported(), tmp_path, protocol, DATASETS)
     assert lines(tmp_path / "uci_main_paper.md")[0][-1] == "V-WTA"
-    rows = lines(tmp_path / "uci_main_improved.md")
+    rows = lines(tmp_path / "uci_main_ours.md")
     assert [row[-1] for row in rows[:5]] == ["V-WTA ensemble", "---", "", "**1.25 ± NA**", ""]
-    caption = (tmp_path / "uci_main_improved.md").read_text().splitlines()[0]
-    assert caption == "**UCI: NLL (↓), 5 hypotheses, protocol improved**"
+    caption = (tmp_path / "uci_main_ours.md").read_text().splitlines()[0]
+    assert caption == "**UCI: NLL (↓), 5 hypotheses, protocol ours**"
 
 
 def test_a_protocol_without_rows_says_so(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_sizes_stand_beside_printed_ones(tmp_path: Path) -> None:
 def test_protocols_stand_side_by_side(tmp_path: Path) -> None:
     released = [{**row, "value": row["value"] + 1} for row in metrics("released")]
     both = tidy([*metrics(), *released])
-    protocols = ["paper", "released", "improved"]
+    protocols = ["paper", "released", "ours"]
     write_protocols(both, sizes(), reported(), tmp_path, protocols, DATASETS)
     head, _, *rows = lines(tmp_path / "uci_protocols.md")
     each = ["printed", *protocols]
@@ -236,6 +236,6 @@ def test_protocols_stand_side_by_side(tmp_path: Path) -> None:
     assert rows[8][3:6] == ["no data"] * 3
     tex = (tmp_path / "uci_protocols.tex").read_text()
     assert r"\multicolumn{4}{c}{NLL} & \multicolumn{4}{c}{RMSE} \\" in tex
-    assert r"Dataset & Method & printed & paper & released & improved & printed &" in tex
+    assert r"Dataset & Method & printed & paper & released & ours & printed &" in tex
     table = pd.read_csv(tmp_path / "uci_protocols.csv")
     assert len(table) == len(DATASETS) * 4 * 2 * 3

@@ -64,7 +64,7 @@ def test_a_metric_may_be_an_effect() -> None:
 
 
 def test_without_numbers_it_is_not_run() -> None:
-    for row in (effect(to={**TO, "protocol": "improved"}), effect(datasets=["yacht"])):
+    for row in (effect(to={**TO, "protocol": "literal"}), effect(datasets=["yacht"])):
         assert row.state == "not run"
         assert math.isnan(row.mean)
 

@@ -159,9 +159,9 @@ def test_named_numbers_are_not_comparable() -> None:
 def test_what_is_missing() -> None:
     assert judge(around(2.0), {"dataset": "year"})["reason"] == "no numbers of year under paper"
     assert judge(around(2.0), {"metric": "risk"})["reason"] == "not measured under paper"
-    unknown = judge(around(2.0), protocol="improved")
+    unknown = judge(around(2.0), protocol="literal")
     assert unknown["verdict"] == "not run"
-    assert unknown["reason"] == "no numbers of the study under improved"
+    assert unknown["reason"] == "no numbers of the study under literal"
     nothing = judge(around(2.0), {"printed": math.nan, "printed_deviation": math.nan})
     assert nothing["verdict"] == "not comparable"
     assert nothing["reason"] == "the paper prints no number"

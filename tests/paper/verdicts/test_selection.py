@@ -107,23 +107,23 @@ def test_nothing_to_select() -> None:
 
 def test_a_protocol_borrows_what_it_has_none_of() -> None:
     rows = [
-        {"protocol": "improved", "method": "wta", "metric": "risk", "value": 1.0},
+        {"protocol": "literal", "method": "wta", "metric": "risk", "value": 1.0},
         {"method": "wta", "metric": "risk", "value": 2.0},
         {"method": "hist", "metric": "risk", "value": 3.0},
         {"method": "zador", "metric": "risk", "value": 4.0},
     ]
-    borrows = {"synthetic": {"improved": {"of": "paper"}}}
+    borrows = {"synthetic": {"literal": {"of": "paper"}}}
 
     def values(source: Evidence, protocol: str) -> dict[str, float]:
         table = source.rows("synthetic", protocol)
         return dict(zip(table["method"], table["value"], strict=True))
 
-    whole = values(evidence(rows, borrows), "improved")
+    whole = values(evidence(rows, borrows), "literal")
     assert whole == {"wta": 1.0, "hist": 3.0, "zador": 4.0}
-    borrows["synthetic"]["improved"]["methods"] = ["zador"]
-    assert values(evidence(rows, borrows), "improved") == {"wta": 1.0, "zador": 4.0}
-    assert values(evidence(rows), "improved") == {"wta": 1.0}
-    assert values(evidence(rows[1:], borrows), "improved") == {}  # it was not run at all
+    borrows["synthetic"]["literal"]["methods"] = ["zador"]
+    assert values(evidence(rows, borrows), "literal") == {"wta": 1.0, "zador": 4.0}
+    assert values(evidence(rows), "literal") == {"wta": 1.0}
+    assert values(evidence(rows[1:], borrows), "literal") == {}  # it was not run at all
 
 
 def test_splits_can_be_kept_apart() -> None:

@@ -17,7 +17,7 @@ from vwta.paper.problems import title
 
 MARKERS = "oDs^vP"
 LABELS = {
-    "improved": "plain",
+    "paper": "plain",
     "relaxed": "relaxed",
     "top": "top n",
     "annealed": "annealed",

@@ -18,8 +18,9 @@ from vwta.paper.verdicts.table import CLAIM_WORDS, NUMBER_WORDS
 
 BESIDE = {
     "under_paper": "paper",
+    "under_literal": "literal",
     "under_released": "released",
-    "under_improved": "improved",
+    "under_ours": "ours",
     "under_printed": "the paper's own numbers",
 }
 HEADS = (

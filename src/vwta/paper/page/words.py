@@ -33,10 +33,13 @@ SIGNS = {
     "reproduced": "✓",
     "better": "▲",
     "worse": "▼",
+    "quoted": "❝",
     "not comparable": "≠",
     "not run": "–",
     "holds": "✓",
+    "mostly": "◕",
     "mixed": "◐",
+    "rarely": "◔",
     "fails": "✗",
 }
 

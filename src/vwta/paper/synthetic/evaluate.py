@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-__all__ = ["Settings", "evaluate"]
+__all__ = ["Settings", "beyond", "evaluate"]
 
 import logging
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from vwta.distributions.atoms import safe_log
 from vwta.distributions.bandwidth import tune
+from vwta.distributions.mixtures import VoronoiMixture
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_tensors, sha256
 from vwta.paper.estimators import ESTIMATORS
-from vwta.paper.metrics import MetricsFile, likelihood_rows, risk
+from vwta.paper.metrics import MetricsFile, likelihood_rows, nll, risk
 from vwta.paper.synthetic.estimators import estimators
 from vwta.paper.synthetic.trained import load_network
-from vwta.paper.synthetic.true_laws import Problem
+from vwta.paper.synthetic.true_laws import Problem, inputs
+from vwta.seeds import generator
 
 logger = logging.getLogger(__name__)
+CHUNK = 10_000  # points that are measured at once
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,9 @@ class Settings:
         high: upper corner.
         selected_by: criterion of the weights to take, see
             :func:`vwta.paper.synthetic.trained.load_network`.
+        large: `rows` and `seed` of a second, larger set of test points.
+        outside: what a cut Gaussian kernel gives to points outside the domain: `zero`; or `kernel`,
+            as in the published code, see :func:`beyond`.
     """
 
     h: list[float]
@@ -46,6 +54,8 @@ class Settings:
     low: list[float]
     high: list[float]
     selected_by: str
+    large: dict[str, int]
+    outside: Literal["zero", "kernel"]
 
 
 def evaluate(
@@ -65,53 +75,135 @@ def evaluate(
         output: file to write.
     """
     tensors = {name: rows.double() for name, rows in read_tensors(data)[0].items()}
-    rows, trainings = list(_truth(law, tensors, settings)), []
+    tests = [_test_points("", law, tensors["x_test"], tensors["y_test"], settings)]
+    source = generator(settings.large["seed"], output.dataset, "large test set")
+    x = inputs(settings.large["rows"], source)
+    y = law.sample(x, 1, source).squeeze(0)
+    tests.append(_test_points("_large", law, x.double(), y.double(), settings))
+    rows, trainings = [row for points in tests for row in _truth(points, settings)], []
     for index, file in enumerate(networks, 1):
         network, metadata = load_network(file, settings.selected_by)
         training = metadata["provenance"]
         facts = {"K": training["K"], "seed": training["seed"]}
         kind = metadata["network"]["kind"]
         logger.info("%s, K=%d, seed %d (%d/%d)", kind, *facts.values(), index, len(networks))
-        rows += [{**facts, **row} for row in _measure(kind, network, tensors, settings)]
+        bandwidths = _bandwidths(kind, network, tensors, settings)
+        for points in tests:
+            measured = _measure(kind, network, points, bandwidths, settings)
+            rows += [{**facts, **row} for row in measured]
         trainings.append(training)
     output.write(rows, data=sha256(data), trainings=trainings)
 
 
-def _truth(
-    law: Problem, tensors: Mapping[str, Tensor], settings: Settings
-) -> Iterator[Mapping[str, Any]]:
+class Targets(NamedTuple):
+    """Points that estimators are measured on.
+
+    Attributes:
+        name: what the names of metrics end with.
+        x: inputs, with shape `(n, 1)`.
+        y: targets, with shape `(n, 2)`.
+        inside: which of them lie in the domain, with shape `(n,)`.
+        truth: their log-densities under the true law, with shape `(n,)`.
+    """
+
+    name: str
+    x: Tensor
+    y: Tensor
+    inside: Tensor
+    truth: Tensor
+
+
+def _test_points(name: str, law: Problem, x: Tensor, y: Tensor, settings: Settings) -> Targets:
+    inside = Box(settings.low, settings.high).contains(y)
+    return Targets(name, x, y, inside, law.log_density(x, y))
+
+
+def _truth(points: Targets, settings: Settings) -> Iterator[Mapping[str, Any]]:
     """Rows of the true law, what the best estimator could reach.
 
     `outside` is the number of points outside the domain, which no method's `nll` counts.
     """
-    x, y = tensors["x_test"], tensors["y_test"]
-    inside = Box(settings.low, settings.high).contains(y)
-    for row in likelihood_rows(law.log_density(x, y), inside, **settings.capped):
-        yield {"method": "truth", **row}
-    outside = int((~inside).sum())
-    yield {"method": "truth", "metric": "outside", "value": outside, "n": len(y)}
+    yield from _likelihood(points.truth, points, settings, method="truth")
+    outside = int((~points.inside).sum())
+    about = {"metric": f"outside{points.name}", "value": outside, "n": len(points.y)}
+    yield {"method": "truth", **about}
+
+
+def _likelihood(
+    log_prob: Tensor, points: Targets, settings: Settings, **about: Any
+) -> Iterator[Mapping[str, Any]]:
+    """Rows of the likelihood of points, and its mean excess over that of the true law."""
+    for row in likelihood_rows(log_prob, points.inside, **settings.capped):
+        yield {**about, **row, "metric": f"{row['metric']}{points.name}"}
+    if about["method"] != "truth":
+        value = nll((log_prob - points.truth)[points.inside])
+        count = int(points.inside.sum())
+        yield {**about, "metric": f"excess{points.name}", "value": value, "n": count}
+
+
+@torch.no_grad()
+def _bandwidths(
+    kind: str, network: nn.Module, tensors: Mapping[str, Tensor], settings: Settings
+) -> dict[str, list[tuple[float | None, bool]]]:
+    """The bandwidths at which each method is measured, and whether each was tuned."""
+    domain = Box(settings.low, settings.high)
+    found: dict[str, list[tuple[float | None, bool]]] = {}
+    for method, estimator in estimators(kind, network, domain).items():
+        found[method] = [(None, False)]
+        if ESTIMATORS[method].swept:
+            found[method] = [(h, False) for h in settings.h]
+        if method in settings.tuning["methods"]:
+            found[method].append((_tuned(method, estimator, tensors, domain, settings), True))
+    return found
 
 
 @torch.no_grad()
 def _measure(
-    kind: str, network: nn.Module, tensors: Mapping[str, Tensor], settings: Settings
+    kind: str,
+    network: nn.Module,
+    points: Targets,
+    bandwidths: Mapping[str, Sequence[tuple[float | None, bool]]],
+    settings: Settings,
 ) -> Iterator[Mapping[str, Any]]:
-    """Rows of metrics, for each method and bandwidth."""
-    domain = Box(settings.low, settings.high)
-    x, y = tensors["x_test"], tensors["y_test"]
-    inside = domain.contains(y)
-    yield {"method": kind, "metric": "risk", "value": risk(network(x).points, y), "n": len(y)}
-    for method, estimator in estimators(kind, network, domain).items():
-        law = estimator(x)
-        bandwidths: list[tuple[float | None, bool]] = [(None, False)]
-        if ESTIMATORS[method].swept:
-            bandwidths = [(h, False) for h in settings.h]
-        if method in settings.tuning["methods"]:
-            bandwidths.append((_tuned(method, estimator, tensors, domain, settings), True))
-        for h, tuned in bandwidths:
-            at = law if h is None else law.with_bandwidth(h)
-            for row in likelihood_rows(at.log_prob(y), inside, **settings.capped):
-                yield {"method": method, "h": h, "tuned": tuned, **row}
+    """Rows of metrics: one set for each method and bandwidth."""
+    chunks = list(zip(*(part.split(CHUNK) for part in points[1:4]), strict=True))
+    error = sum(risk(network(x).points, y) * len(y) for x, y, _ in chunks) / len(points.y)
+    yield {"method": kind, "metric": f"risk{points.name}", "value": error, "n": len(points.y)}
+    laws = estimators(kind, network, Box(settings.low, settings.high))
+    found: dict[tuple[str, float | None, bool], list[Tensor]] = defaultdict(list)
+    for x, y, inside in chunks:
+        for method, estimator in laws.items():
+            law = estimator(x)
+            for h, tuned in bandwidths[method]:
+                at = law if h is None else law.with_bandwidth(h)
+                log_prob = at.log_prob(y)
+                goes_on = isinstance(at, VoronoiMixture) and h is not None
+                if settings.outside == "kernel" and goes_on:
+                    log_prob[~inside] = beyond(at, y, ~inside)
+                found[method, h, tuned].append(log_prob)
+    for (method, h, tuned), parts in found.items():
+        yield from _likelihood(torch.cat(parts), points, settings, method=method, h=h, tuned=tuned)
+
+
+def beyond(law: VoronoiMixture, y: Tensor, outside: Tensor) -> Tensor:
+    r"""Log-densities outside the domain as the published code has them, with shape `(m,)`.
+
+    .. math:: \log \gamma_k - \log V_k + \log k_h(y - z_k)
+
+    of the nearest atom k, whose kernel is normalised in its cell, and goes on beyond the domain. So
+    the integral over the plane exceeds 1.
+
+    Arguments:
+        law: the law at n inputs.
+        y: targets, with shape `(n, d)`.
+        outside: which of them are meant, m in all, with shape `(n,)`.
+    """
+    there = VoronoiMixture(law.points[outside], law.masses[outside], law.kernel, law.space)
+    w = (there.points - y[outside].unsqueeze(-2)).square().sum(-1) / 2
+    nearest = w.argmin(-1, keepdim=True)
+    scale = safe_log(there.masses) - there.log_cell_mass
+    found = scale + law.kernel.log_density(w, y.shape[-1])
+    return found.gather(-1, nearest).squeeze(-1)
 
 
 def _tuned(

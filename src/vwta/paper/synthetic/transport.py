@@ -11,11 +11,11 @@ __all__ = [
 ]
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ from vwta.distributions.mixtures import DiracMixture, KernelMixture, VoronoiMixt
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_tensors, sha256
 from vwta.nn.models import Estimator
-from vwta.paper.emd import emd
+from vwta.paper.emd import Array, emd, emd_opencv
 from vwta.paper.estimators import KERNELS, measured_in
 from vwta.paper.metrics import MetricsFile
 from vwta.paper.synthetic.clouds import cloud
@@ -72,6 +72,9 @@ class Settings(Reference):
         sampler: `exact`, or `published`: see :func:`as_published`.
         unif_emd: what stands for a uniform kernel: `cells`, itself; or `gaussian`, as in the
             published code, a Gaussian of bandwidth :data:`WIDE` that is cut to the cells.
+        emd_solver: `exact`; or `opencv`, with which the published code's solver is compared with
+            the exact one, see :func:`vwta.paper.emd.emd_opencv`.
+        opencv_inputs: how many of the inputs that comparison takes: the solver is slow.
     """
 
     h: list[float]
@@ -80,6 +83,8 @@ class Settings(Reference):
     selected_by: str
     sampler: str
     unif_emd: str
+    emd_solver: Literal["exact", "opencv"]
+    opencv_inputs: int
 
 
 class Candidate(NamedTuple):
@@ -122,9 +127,15 @@ def evaluate_emd(
     for method, h, law in _candidates(model, trained, x, settings):
         source = generator(settings.seed, dataset, "prediction", model, K, seed, method, str(h))
         name = method if h is None else f"{method} at h={h:g}"
-        value = _mean_emd(reference, *_atoms(law, settings.samples, source), name)
-        rows.append({"method": method, "h": h, "value": value})
-    common = {"metric": "emd", "n": len(x), "K": K, "seed": seed}
+        points, masses = _atoms(law, settings.samples, source)
+        values = _distances(emd, reference, points, masses, name)
+        rows.append({"method": method, "h": h, "metric": "emd", "value": values.mean()})
+        if settings.emd_solver == "opencv":
+            few = values[: settings.opencv_inputs]
+            theirs = _distances(emd_opencv, reference[: len(few)], points, masses, f"{name}, cv2")
+            compared = _by_opencv(values, few, theirs)
+            rows += [{"method": method, "h": h, **row} for row in compared]
+    common = {"n": len(x), "K": K, "seed": seed}
     rows = [{**common, **row} for row in rows]
     output.write(rows, data=sha256(data), training=metadata["provenance"])
 
@@ -155,7 +166,7 @@ def evaluate_emd_truth(
     x, reference = _reference(data, dataset, constants, settings)
     source = generator(settings.seed, dataset, "second reference")
     second = problem(dataset, **constants).sample(x, settings.samples, source)
-    value = _mean_emd(reference, second.transpose(0, 1), None, "true law")
+    value = _distances(emd, reference, second.transpose(0, 1), None, "true law").mean()
     row = {"method": "truth", "metric": "emd", "value": value, "n": len(x)}
     output.write([row], data=sha256(data))
 
@@ -198,15 +209,40 @@ def _atoms(law: Law, n: int, source: torch.Generator) -> tuple[Tensor, Tensor | 
     return law.sample((n,), generator=source).transpose(0, 1), None
 
 
-def _mean_emd(reference: Tensor, points: Tensor, masses: Tensor | None, name: str) -> float:
-    """Mean over inputs of the distance between two sets of points `(N, n, 2)` and `(N, m, 2)`."""
+def _distances(
+    solver: Callable[..., float],
+    reference: Tensor,
+    points: Tensor,
+    masses: Tensor | None,
+    name: str,
+) -> Array:
+    """Distance between two sets of points `(N, n, 2)` and `(N, m, 2)` for each of N inputs."""
     y, z = reference.numpy(), points.numpy()
     q = None if masses is None else masses.numpy()
     values = np.empty(len(y))
     for index in range(len(y)):
         other_masses = None if q is None else q[index]
-        values[index] = emd(y[index], z[index], other_masses=other_masses)
+        values[index] = solver(y[index], z[index], other_masses=other_masses)
         if (index + 1) % CHUNK == 0 or index + 1 == len(y):
             mean = values[: index + 1].mean()
             logger.info("%s: %d/%d inputs, EMD %.4f", name, index + 1, len(y), mean)
-    return float(values.mean())
+    return values
+
+
+def _by_opencv(values: Array, few: Array, theirs: Array) -> Iterator[dict[str, Any]]:
+    r"""Rows that compare OpenCV's solver with the exact one on the very same samples.
+
+    `emd_factor` is the ratio r of both means over the first m inputs, `emd_factor_error` its
+    standard error by the delta method, the root of :math:`\sum_i (t_i - r e_i)^2 / m (m - 1)` over
+    the mean of e. `emd_published` is the exact mean over all inputs times r.
+
+    Arguments:
+        values: exact distances of all inputs.
+        few: those of the first m, e.
+        theirs: OpenCV's for the same, t.
+    """
+    factor = theirs.mean() / few.mean()
+    error = (theirs - factor * few).std(ddof=1) / np.sqrt(len(few)) / few.mean()
+    yield {"metric": "emd_published", "value": factor * values.mean()}
+    yield {"metric": "emd_factor", "value": factor, "n": len(few)}
+    yield {"metric": "emd_factor_error", "value": error, "n": len(few)}

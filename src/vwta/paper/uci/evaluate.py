@@ -23,7 +23,8 @@ from vwta.io.storage import below, read_tensors, sha256, write_table
 from vwta.nn.networks import restore
 from vwta.paper.estimators import ESTIMATORS, measured_in
 from vwta.paper.metrics import nll, rmse, tidy
-from vwta.paper.networks import build
+from vwta.paper.networks import NETWORKS, build
+from vwta.paper.registry import named
 from vwta.paper.uci.choice import LINE
 from vwta.paper.uci.datasets import official_splits
 from vwta.paper.uci.laws import Law, law_of, mean_of_atoms
@@ -52,6 +53,8 @@ class Settings:
     Attributes:
         seed: seed of the choice of validation rows.
         held_out: as in training.
+        selected_by: which of the stored weights of WTA networks are taken: `loss`, `distance`,
+            `last`; None for those that their training took.
         search: the fields of :class:`vwta.paper.uci.search.Search`.
         domain: where cells are cut: the whole line, or the interval of the published code.
         level: of the central intervals whose coverage is measured.
@@ -59,6 +62,7 @@ class Settings:
 
     seed: int
     held_out: float | None
+    selected_by: Literal["loss", "distance", "last"] | None
     search: dict[str, Any]
     domain: Literal["line", "published"]
     level: float
@@ -110,8 +114,9 @@ def evaluate(
                 parts.scale[split].item(),
             )
             with restored_from(file):
-                first, last = (_load(stored, metadata, metadata["stages"][at]) for at in (0, -1))
-            measured = _measure(first, last, metadata, here, step, settings)
+                validated = _load(stored, metadata, _selection(metadata, settings.selected_by))
+                final = _load(stored, metadata, "final") if metadata["retrained"] else validated
+            measured = _measure(validated, final, metadata, here, step, settings)
             for row in measured:
                 (tried if "chosen" in row else rows).append({"split": split, **row})
     common = {"protocol": protocol, "dataset": dataset}
@@ -209,10 +214,17 @@ def _rows(
         yield {"metric": "nll_dequantised", "value": nll(smooth) + shift}
 
 
-def _load(stored: Mapping[str, Tensor], metadata: Mapping[str, Any], stage: str) -> list[nn.Module]:
-    """The networks of all restarts, as a stage of the training left them."""
+def _selection(metadata: Mapping[str, Any], selected_by: str | None) -> str:
+    """Name of the stored weights to take."""
+    if selected_by is None:
+        return str(metadata["selected"])
+    return named(metadata["network"]["kind"], NETWORKS).criterion(selected_by)
+
+
+def _load(stored: Mapping[str, Tensor], metadata: Mapping[str, Any], name: str) -> list[nn.Module]:
+    """The networks of all restarts, with the stored weights of some name."""
     return [
-        restore(metadata["network"], below(f"{stage}.{restart}.", stored), build)
+        restore(metadata["network"], below(f"{name}.{restart}.", stored), build)
         for restart in range(metadata["restarts"])
     ]
 

@@ -30,6 +30,7 @@ from vwta.training.stacking import Plan, Rows, StackedFit, fit_stacked, unstack
 
 logger = logging.getLogger(__name__)
 
+LAST = "last"  # weights that no criterion selects
 PUBLISHED_DIMENSION = 2  # of the normaliser in the published mixture loss, whatever the targets'
 
 
@@ -48,8 +49,9 @@ class Settings:
             the lowest validation NLL.
         score_reduction: how the loss of the scores goes over k; with `softmax` they are one.
         mixture_loss: the negative log-likelihood, or the published one with a wrong normaliser.
-        selected: for each model, the weights with the lowest validation loss or the last ones; the
-            first if it is not named.
+        selected_by: the weights of WTA networks that are taken: those with the lowest validation
+            loss, or the lowest distance to the winner, or the last ones. The loss selects those of
+            other networks.
         retrained: whether networks are trained again on all training rows, for as many epochs as
             those that are selected were, to be tested in their place.
         bins: `low` and `high` of the histogram's K bins.
@@ -64,7 +66,7 @@ class Settings:
     betas: list[float]
     score_reduction: Literal["sum", "mean", "softmax"]
     mixture_loss: Literal["exact", "published"]
-    selected: dict[str, Literal["lowest loss", "last"]]
+    selected_by: Literal["loss", "distance", "last"]
     retrained: bool
     bins: dict[str, float]
 
@@ -72,9 +74,9 @@ class Settings:
 def train(job: Job, data: Path, settings: Settings) -> None:
     """Trains the UCI networks of all splits as one tensor program, a restart after the other.
 
-    The output of a split holds for each restart r the selected weights `validated.r.*`, the curve
-    `curve.r` of the validation loss and, if networks are trained again on all training rows, their
-    weights `final.r.*`.
+    The output of a split holds for each restart r the weights that each criterion c selects,
+    `c.r.*`, the last ones, `last.r.*`, the curves `curve.c.r` of the criteria on the validation
+    rows and, if networks are trained again on all training rows, their weights `final.r.*`.
 
     Arguments:
         job: what to train.
@@ -112,13 +114,14 @@ class _Trainings:
         self.parts, self.settings = parts, settings
         self.device, self.folder = device, folder
         training = named(job.model, NETWORKS)
-        self.loss, _ = training.functions(losses)
-        self.selected = settings.selected.get(job.model, "lowest loss")
+        self.loss, self.criteria = training.functions(losses)
+        self.selected = training.criterion(settings.selected_by)
         self.splits = range(len(parts.scale))
         tried = len(settings.betas) if taken(self.loss, {"beta": None}) else 1
         self.betas = settings.betas[:tried]
         self.restarts = range(settings.restarts if training.ensembled else 1)
         sizes = _sizes(parts.inputs.shape[1], job.K, settings)
+        sizes |= training.sizes
         self.specification = {"kind": job.model, **taken(training.network, sizes)}
         self.plan = _plan(settings, rows=parts.train_rows.shape[1])
         self.held_out = _on(parts.validation, device)
@@ -146,18 +149,24 @@ class _Trainings:
         fits = self.candidates[self.chosen[split]]
         tensors: dict[str, Tensor] = {}
         for restart, done in enumerate(fits):
-            for name, value in unstack(self._selected(done), split).items():
-                tensors[f"validated.{restart}.{name}"] = value
-            tensors[f"curve.{restart}"] = done.curves["loss"][:, split]
+            for selection, weights in {**done.weights, LAST: done.last}.items():
+                for name, value in unstack(weights, split).items():
+                    tensors[f"{selection}.{restart}.{name}"] = value
+            for criterion, curve in done.curves.items():
+                tensors[f"curve.{criterion}.{restart}"] = curve[:, split]
         for restart, done in enumerate(self.final):
             for name, value in unstack(done.last, split).items():
                 tensors[f"final.{restart}.{name}"] = value
         return tensors, {
             "network": self.specification,
-            "stages": ["validated", *(["final"] if self.final else [])],
+            "selected": self.selected,
+            "retrained": bool(self.final),
             "restarts": len(fits),
             "beta": self.betas[self.chosen[split]],
-            "lowest": [int(done.epochs["loss"][split]) for done in fits],
+            "epochs": {
+                criterion: [int(done.epochs[criterion][split]) for done in fits]
+                for criterion in fits[0].epochs
+            },
             "diverged": [int(done.diverged[split]) for done in [*fits, *self.final]],
         }
 
@@ -171,7 +180,7 @@ class _Trainings:
         return fit_stacked(
             [initialise(self.specification, seed, build) for seed in seeds],
             loss,
-            {"loss": criterion},
+            {"loss": criterion, **self.criteria},
             rows,
             self.held_out,
             self.plan,
@@ -188,13 +197,13 @@ class _Trainings:
         return choose(weights, self.specification, x, y)
 
     def _selected(self, done: StackedFit) -> dict[str, Tensor]:
-        return done.last if self.selected == "last" else done.weights["loss"]
+        return done.last if self.selected == LAST else done.weights[self.selected]
 
     def _stops(self, restart: int) -> Tensor | None:
         """How long each split's selected network was trained; None if to the end."""
-        if self.selected == "last":
+        if self.selected == LAST:
             return None
-        epochs = [fits[restart].epochs["loss"] for fits in self.candidates]
+        epochs = [fits[restart].epochs[self.selected] for fits in self.candidates]
         return torch.stack([epochs[choice][split] for split, choice in enumerate(self.chosen)])
 
 

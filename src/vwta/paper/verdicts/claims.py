@@ -80,7 +80,7 @@ class Outcome(NamedTuple):
     """The verdict on a claim under a protocol.
 
     Attributes:
-        verdict: `holds`, `fails`, `mixed` or `not run`.
+        verdict: `holds`, `mostly`, `mixed`, `rarely`, `fails` or `not run`.
         cases: all cases that were judged.
         holds_at: where it holds, in words.
         fails_at: where it does not.
@@ -151,8 +151,9 @@ def problems(entries: Sequence[Mapping[str, Any]]) -> list[str]:
 def _verdict(cases: Sequence[Case], quantifier: str, most: float) -> str:
     """The word for a share of cases that hold.
 
-    All cases: `holds` if every one does, `fails` if none does. Most: at least, or at most, so many.
-    Some: `holds` if one does.
+    All cases: `holds` if every one does, `mostly` if at least so many do, `rarely` if at most so
+    many do, `fails` if none does. Most: `holds` and `fails` by the same shares. Some: `holds` if
+    one does.
     """
     if not cases:
         return "not run"
@@ -160,7 +161,11 @@ def _verdict(cases: Sequence[Case], quantifier: str, most: float) -> str:
     enough, hardly = {"all": (1.0, 0.0), "most": (most, 1 - most), "some": (1e-9, 0.0)}[quantifier]
     if held >= enough:
         return "holds"
-    return "fails" if held <= hardly else "mixed"
+    if held <= hardly:
+        return "fails"
+    if held >= most:
+        return "mostly"
+    return "rarely" if held <= 1 - most else "mixed"
 
 
 def _places(cases: Sequence[Case], holds: bool) -> str:

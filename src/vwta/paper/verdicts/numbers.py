@@ -70,6 +70,8 @@ def judge(
         rule: the rule.
         tier: the tier that the study's numbers come from.
     """
+    if pd.notna(reported["in_source"]):
+        return _quotation(reported)
     ours = _ours(reported, evidence, protocol, rule)
     found = {**_intervals(reported, ours, rule), "rule": _words(reported, rule)}
     remarks = [one["remark"] for one in rule.remarks if _meant(one, reported, protocol)]
@@ -86,6 +88,17 @@ def judge(
     if reported["metric"] in COUNTS and verdict != "reproduced":
         return {**found, "verdict": "not comparable", "reason": "the data have another count"}
     return {**found, "verdict": verdict, "strict": _strict(reported, ours, rule)}
+
+
+def _quotation(reported: Mapping[str, Any]) -> dict[str, Any]:
+    """The verdict on a number that the paper quotes: whether its source has the same."""
+    pairs = (("printed", "in_source"), ("printed_deviation", "in_source_deviation"))
+    if all(reported[a] == reported[b] or pd.isna(reported[b]) for a, b in pairs):
+        reason = "the same in its source; not run by the paper"
+        return {"verdict": "quoted", "rule": "equal to its source", "reason": reason}
+    value, deviation = (reported[b] for _, b in pairs)
+    reason = f"misquoted: its source has {value:g} ± {deviation:g}"
+    return {"verdict": "not comparable", "rule": "equal to its source", "reason": reason}
 
 
 def _ours(

@@ -13,7 +13,7 @@ import pandas as pd
 
 from vwta.paper.studies import STUDIES
 from vwta.paper.tables import to_markdown
-from vwta.paper.verdicts.summary import counts
+from vwta.paper.verdicts.summary import classes, counts
 from vwta.paper.verdicts.table import Verdicts
 
 INTRODUCTION = """\
@@ -41,9 +41,13 @@ def overview(verdicts: Verdicts, folder: Path) -> str:
         f"Judged under the protocol `{verdicts.headline}`, which follows the paper's text; "
         "[verdicts.md](../verdicts.md) has the rule. The paper's numbers:",
         to_markdown(counts(numbers, "number")),
+        "The same numbers by the reading of the paper from which they are obtained: every sentence "
+        "of the text (`literal`), training until convergence as the text says too (`paper`), or "
+        "the published code alone (`released`):",
+        to_markdown(classes(numbers)),
         "Its claims in words:",
         to_markdown(counts(claims, "claim")),
-        "## Claims that fail or are mixed",
+        "## Claims that do not hold throughout",
         to_markdown(_doubtful(claims)),
         "## Runs",
         to_markdown(pd.DataFrame([_run(folder / name) for name in studies])),
@@ -54,8 +58,9 @@ def overview(verdicts: Verdicts, folder: Path) -> str:
 
 
 def _doubtful(claims: pd.DataFrame) -> pd.DataFrame:
-    """Claims that fail, then mixed ones, which hold in some cases only."""
-    rows = pd.concat([claims[claims["verdict"] == word] for word in ("fails", "mixed")])
+    """Claims that fail, then those that hold in some cases only, the rarest first."""
+    words = ("fails", "rarely", "mixed", "mostly")
+    rows = pd.concat([claims[claims["verdict"] == word] for word in words])
     return pd.DataFrame(
         {
             "study": rows["study"],

@@ -35,8 +35,10 @@ COLUMNS = {
     "printed_runs": "Int64",
     "measured_as": "str",
     "scale": "float64",
+    "in_source": "float64",
+    "in_source_deviation": "float64",
 }
-FILES = ("synthetic.csv", "uci.csv", "uci_sizes.csv", "audio.csv")
+FILES = ("synthetic.csv", "uci.csv", "uci_sizes.csv", "audio.csv", "quoted.csv")
 SOURCES = ("printed", "read off")
 SEEDS = 3  # of the synthetic study
 SPLITS = {"protein": 5, "year": 1}  # of UCI's data sets; others have 20
@@ -51,7 +53,8 @@ def read(folder: Path) -> pd.DataFrame:
 
     `place` is the table or figure, `printed` the number, `printed_deviation` its standard deviation
     if the paper has one, `printed_runs` how many seeds or splits it averages. Our number is that of
-    the method `measured_as`, times `scale`.
+    the method `measured_as`, times `scale`. A number that the paper quotes is `in_source`, with
+    `in_source_deviation`, in the paper that it is quoted from.
 
     Arguments:
         folder: has :data:`FILES`.
@@ -111,6 +114,9 @@ def _uci(folder: Path) -> pd.DataFrame:
     place = (table["metric"] == "nll").map({True: "table 4", False: "table 5"})
     place = place.mask(main & (table["metric"] == "nll"), "tables 1 and 4")
     runs = table["dataset"].map(SPLITS).fillna(20)
+    quoted = pd.read_csv(folder / "quoted.csv")
+    names = {"mean": "in_source", "std": "in_source_deviation"}
+    table = table.merge(quoted.rename(columns=names), "left", ["dataset", "metric", "method"])
     return table.assign(study="uci", K=5, place=place, printed_runs=runs)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["counts", "differences_for_readers", "markdown", "terminal"]
+__all__ = ["classes", "counts", "differences_for_readers", "markdown", "terminal"]
 
 import math
 import textwrap
@@ -12,12 +12,13 @@ from typing import Any, Literal
 import pandas as pd
 
 from vwta.paper.tables import to_markdown
+from vwta.paper.verdicts.classes import CLASSES
 from vwta.paper.verdicts.comparisons import rounded
 from vwta.paper.verdicts.table import CLAIM_WORDS, NUMBER_WORDS, Verdicts
 
 WORST = 10  # numbers that the terminal names
 WIDTH = 100
-OTHERS = ("under_released", "under_improved", "under_printed")
+OTHERS = ("under_literal", "under_released", "under_ours", "under_printed")
 
 
 def terminal(verdicts: Verdicts) -> str:
@@ -26,6 +27,7 @@ def terminal(verdicts: Verdicts) -> str:
     claims, numbers = (headline[headline["kind"] == kind] for kind in ("claim", "number"))
     lines = [_about(verdicts), ""]
     lines += ["Numbers", *_aligned(counts(numbers, "number")), f"  {_strictly(numbers)}", ""]
+    lines += ["Numbers by what they are obtained from", *_aligned(classes(numbers)), ""]
     lines += ["Claims", *_aligned(counts(claims, "claim")), ""]
     for study, part in claims.groupby("study", sort=False):
         lines.append(f"Claims of the {study} study")
@@ -47,6 +49,7 @@ def markdown(verdicts: Verdicts) -> str:
         "## Numbers",
         to_markdown(counts(numbers, "number")),
         _strictly(numbers) + ".",
+        to_markdown(classes(numbers)),
         "## Claims",
         to_markdown(counts(claims, "claim")),
         "## Each claim",
@@ -94,6 +97,15 @@ def counts(rows: pd.DataFrame, kind: Literal["number", "claim"]) -> pd.DataFrame
     return table.rename_axis(index="study", columns=None).reset_index()
 
 
+def classes(numbers: pd.DataFrame) -> pd.DataFrame:
+    """Counts of each class of numbers, by study and group, and in total."""
+    table = pd.crosstab([numbers["study"], numbers["group"]], numbers["class_"])
+    table = table.reindex(columns=[name for name in CLASSES if name in table])
+    table.loc[("all", ""), :] = table.sum()
+    table.insert(0, "numbers", table.sum(axis=1))
+    return table.astype(int).rename_axis(columns=None).reset_index()
+
+
 def _strictly(numbers: pd.DataFrame) -> str:
     both = numbers[(numbers["verdict"] == "reproduced") & (numbers["strict"] != "")]
     count = (both["strict"] == "reproduced").sum()
@@ -108,7 +120,7 @@ def _claim_lines(row: Any) -> list[str]:
     if row.verdict != "not run":
         missing = f"; no data: {row.missing}" if row.missing else ""
         lines.append(f"           {row.held} of {row.judged} cases{missing}; {', '.join(beside)}")
-    if row.verdict in ("mixed", "fails"):
+    if row.verdict not in ("holds", "not run"):
         lines.append(f"           {row.numbers}")
     indent = " " * 11
     wrapped = [textwrap.wrap(line, WIDTH, subsequent_indent=indent) for line in lines]
@@ -122,7 +134,7 @@ def _worst(numbers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _number_line(row: Any) -> str:
-    beside = f"released {row.under_released}, improved {row.under_improved}"
+    beside = f"literal {row.under_literal}, released {row.under_released}"
     return f"{row.id}: {_with_deviation(row.ours, row.deviation)}, {_printed(row)}; {beside}"
 
 
@@ -164,8 +176,8 @@ def _numbers_for_readers(numbers: pd.DataFrame) -> pd.DataFrame:
             "verdict": [f"**{word}**" for word in judged["verdict"]],
             "by standard errors": judged["strict"],
             "why": ["; ".join(filter(None, [r.reason, r.remark])) for r in _rows(judged)],
+            "literal": judged["under_literal"],
             "released": judged["under_released"],
-            "improved": judged["under_improved"],
         }
     )
     return table.map(_cell)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from vwta.paper.verdicts import claims, numbers, reported
+from vwta.paper.verdicts.classes import class_of, group_of
 from vwta.paper.verdicts.differences import measure
 from vwta.paper.verdicts.numbers import Rule
 from vwta.paper.verdicts.reported import NUMBER, PRINTED
@@ -51,8 +52,8 @@ COLUMNS = {
     "numbers": "str",  # those that decide a claim
     "cases": "str",  # all of them, as JSON
 }
-NUMBER_WORDS = ("reproduced", "better", "worse", "not comparable", "not run")
-CLAIM_WORDS = ("holds", "mixed", "fails", "not run")
+NUMBER_WORDS = ("reproduced", "better", "worse", "quoted", "not comparable", "not run")
+CLAIM_WORDS = ("holds", "mostly", "mixed", "rarely", "fails", "not run")
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ class Verdicts(NamedTuple):
 
     Attributes:
         table: verdicts, with :data:`COLUMNS` and a column for each protocol, and `printed`, with
-            the verdict on the same thing there.
+            the verdict on the same thing there; for numbers also `class_` and `group`, see
+            :mod:`vwta.paper.verdicts.classes`.
         differences: the register, see :func:`vwta.paper.verdicts.differences.measure`.
         tiers: the tier that each study's numbers come from.
         headline: the protocol of the headline.
@@ -134,8 +136,12 @@ def judge_all(
     table = table.astype(COLUMNS)
     words = table.pivot(index=["kind", "id"], columns="protocol", values="verdict")
     words = words.reindex(columns=[*settings.protocols, PRINTED]).fillna("")
+    classes = [class_of(row) for row in words.to_dict("records")]
     words.columns = [f"under_{name}" for name in words.columns]
-    table = table.join(words, on=["kind", "id"])
+    table = table.join(words.assign(class_=classes), on=["kind", "id"])
+    numbers_only = table["kind"] == "number"
+    table["class_"] = table["class_"].where(numbers_only, "")
+    table["group"] = [group_of(name) if name else "" for name in table["method"]]
     differences = measure(settings.differences, evidence)
     return Verdicts(table, differences, tiers, settings.headline)
 

@@ -1,0 +1,58 @@
+"""Classes of the paper's numbers: by which reading of the paper each one is obtained.
+
+A number that is reproduced or better counts as obtained. Of the protocols, `literal` follows every
+sentence of the text, `paper` trains until convergence as the text says too, and `released` does
+what the published code does, also where the text says otherwise: whether it draws samples from
+another law, looks at test rows, or stops a solver early.
+"""
+
+from __future__ import annotations
+
+__all__ = ["CLASSES", "GROUPS", "class_of", "group_of"]
+
+from collections.abc import Mapping
+
+from vwta.paper.methods import METHODS, network_of
+
+OBTAINED = ("reproduced", "better")
+BY_PROTOCOL = {
+    "literal": "from the text",
+    "paper": "from the text, converged",
+    "released": "by the published code only",
+}
+NEITHER, QUOTED = "neither", "quoted"
+CLASSES = (*BY_PROTOCOL.values(), NEITHER, QUOTED, "not comparable", "not run")
+GROUPS = ("WTA", "baseline", "quoted baseline", "size of a data set")
+
+
+def class_of(verdicts: Mapping[str, str]) -> str:
+    """The class of a number.
+
+    Arguments:
+        verdicts: its verdict under each protocol; none where it was not judged.
+
+    Example:
+        >>> class_of({"literal": "worse", "paper": "better", "released": "not run"})
+        'from the text, converged'
+    """
+    words = {verdicts.get(protocol, "not run") for protocol in BY_PROTOCOL}
+    for protocol, name in BY_PROTOCOL.items():
+        if verdicts.get(protocol) in OBTAINED:
+            return name
+    if "worse" in words:
+        return NEITHER
+    return next(word for word in (QUOTED, "not comparable", "not run") if word in words)
+
+
+def group_of(method: str) -> str:
+    """Whose number it is: one of :data:`GROUPS`.
+
+    Example:
+        >>> group_of("k_wta"), group_of("unif_hist"), group_of("pbp"), group_of("data")
+        ('WTA', 'baseline', 'quoted baseline', 'size of a data set')
+    """
+    if method == "data":
+        return GROUPS[3]
+    if METHODS[method].printed:
+        return GROUPS[2]
+    return GROUPS[0] if network_of(method) == "wta" else GROUPS[1]
