@@ -13,7 +13,7 @@ from snakemake.utils import update_config
 
 from vwta.paper.audio.ansyn import CLASSES
 from vwta.paper.estimators import swept_in
-from vwta.paper.networks import NETWORKS
+from vwta.paper.methods import networks_in
 from vwta.paper.problems import title
 from vwta.paper.synthetic.true_laws import PROBLEMS
 from vwta.paper.uci.datasets import FORMATS, official_splits
@@ -494,7 +494,7 @@ def test_schema_and_code_know_the_same_names() -> None:
     schema = read("workflow/schemas/config.schema.yaml")
     assert set(schema["$defs"]["dataset"]["enum"]) == set(PROBLEMS)
     assert set(schema["$defs"]["bandwidths_by_dataset"]["properties"]) == set(PROBLEMS)
-    assert set(schema["$defs"]["model"]["enum"]) == set(NETWORKS)
+    assert set(schema["$defs"]["model"]["enum"]) == set(networks_in("synthetic"))
     assert set(schema["$defs"]["swept"]["items"]["enum"]) == set(swept_in("synthetic"))
     files = {path.stem for path in (ROOT / "config/protocols/synthetic").glob("*.yaml")}
     studies = schema["properties"]

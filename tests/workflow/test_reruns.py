@@ -15,8 +15,8 @@ from questions import Snakemake
 
 from vwta.io.storage import read_metadata, read_table, read_tensors
 from vwta.paper.estimators import swept_in
+from vwta.paper.methods import networks_in
 from vwta.paper.metrics import COLUMNS
-from vwta.paper.networks import NETWORKS
 
 RUN = "synthetic/paper/single_gaussian/wta/K9"
 SMOKE = ("--configfile", "config/smoke.yaml")
@@ -153,7 +153,7 @@ def test_metrics_are_tidy(results: Path) -> None:
         ["v_wta", "k_wta", "tk_hist"], 4
     )
     assert counts == swept | dict.fromkeys(["unif_v_wta", "unif_hist", "mdn", "truth"], 1)
-    assert set(table.loc[table["metric"] == "risk", "method"]) == set(NETWORKS)
+    assert set(table.loc[table["metric"] == "risk", "method"]) == set(networks_in("synthetic"))
     assert nll["value"].map(lambda value: abs(value) < 100).all()
     outside = table[table["metric"] == "outside"]
     assert len(outside) == 1

@@ -18,16 +18,15 @@ from vwta.io.storage import write_table
 from vwta.paper.estimators import swept_in
 from vwta.paper.figures import against_K
 from vwta.paper.figures.against_K import ROWS, quantitative, tuned
-from vwta.paper.methods import METHODS, in_panel, network_of
+from vwta.paper.methods import METHODS, in_panel, network_of, networks_in
 from vwta.paper.metrics import tidy
-from vwta.paper.networks import NETWORKS
 from vwta.paper.problems import title
 
 K = [16, 9, 20, 25, 49, 100]
 SEEDS = [1, 2, 3]
 H = {"single_gaussian": [0.1, 0.2], "changing_damier": [0.2, 0.3]}
 GRID = [0.05, 0.1, 0.2, 0.3, 1.0]
-NETWORK = list(NETWORKS)
+NETWORK = list(networks_in("synthetic"))
 TUNED = ["v_wta", "k_wta", "tk_hist"]
 KEYS = ["metric", "dataset", "method", "h", "tuned", "K", "seed"]
 
@@ -419,7 +418,7 @@ def test_numbers_that_stand_twice_are_refused(table: pd.DataFrame, tmp_path: Pat
 
 def test_every_network_and_method_is_known() -> None:
     shown = {method for metric in ROWS for method in in_panel(metric)}
-    assert {network_of(method) for method in shown} - {None} == NETWORKS.keys()
+    assert {network_of(method) for method in shown} - {None} == networks_in("synthetic").keys()
     assert shown <= METHODS.keys()
     assert all(network_of(method) for method in swept_in("synthetic"))
     assert {*swept_in("synthetic")} <= METHODS.keys()

@@ -15,8 +15,8 @@ from vwta.geometry.spaces import Box
 from vwta.io.storage import read_metadata, read_table, read_tensors, write_tensors
 from vwta.paper.collection import collect_curves
 from vwta.paper.estimators import ESTIMATORS
+from vwta.paper.methods import networks_in
 from vwta.paper.metrics import MetricsFile
-from vwta.paper.networks import NETWORKS
 from vwta.paper.synthetic.estimators import estimators
 from vwta.paper.synthetic.evaluate import Settings, beyond, evaluate, load_network
 from vwta.paper.synthetic.train import Settings as Training
@@ -72,11 +72,11 @@ def networks(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
         "sharing": {"kind": "winner"},
         "start": "default",
     }
-    for kind in NETWORKS:
+    for kind in networks_in("synthetic"):
         outputs, rest = {5: folder / f"{kind}.safetensors"}, folder / ".unfinished"
         job = Job("single_gaussian", kind, 6, outputs, rest, "cpu", "code")
         train(job, data, {}, Training(**common, bins=BINS if kind == "hist" else None))
-    return {kind: folder / f"{kind}.safetensors" for kind in NETWORKS}
+    return {kind: folder / f"{kind}.safetensors" for kind in networks_in("synthetic")}
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def tables(
     return out
 
 
-@pytest.mark.parametrize("kind", NETWORKS)
+@pytest.mark.parametrize("kind", networks_in("synthetic"))
 def test_every_method_is_measured(tables: dict[str, pd.DataFrame], kind: str) -> None:
     table = tables[kind]
     risk = table[table["metric"] == "risk"]
@@ -112,7 +112,7 @@ def test_every_method_is_measured(tables: dict[str, pd.DataFrame], kind: str) ->
             assert mine["tuned"].sum() == (method in SETTINGS.tuning["methods"])
 
 
-@pytest.mark.parametrize("kind", NETWORKS)
+@pytest.mark.parametrize("kind", networks_in("synthetic"))
 def test_points_outside_count_for_the_capped_metric_alone(
     tables: dict[str, pd.DataFrame], data: Path, kind: str
 ) -> None:
@@ -127,7 +127,7 @@ def test_points_outside_count_for_the_capped_metric_alone(
     assert outside[["value", "n"]].values.tolist() == [[len(y) - inside, len(y)]]
 
 
-@pytest.mark.parametrize("kind", NETWORKS)
+@pytest.mark.parametrize("kind", networks_in("synthetic"))
 def test_excess_is_measured_on_the_same_points(tables: dict[str, pd.DataFrame], kind: str) -> None:
     """On the large set too, whose points are others."""
     table = tables[kind]

@@ -16,8 +16,9 @@ from vwta.geometry.kernels import Gaussian
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_table, read_tensors, write_tensors
 from vwta.paper.estimators import measured_in
+from vwta.paper.methods import networks_in
 from vwta.paper.metrics import MetricsFile
-from vwta.paper.networks import NETWORKS, build
+from vwta.paper.networks import build
 from vwta.paper.synthetic.generate import generate
 from vwta.paper.synthetic.transport import (
     Reference,
@@ -203,7 +204,7 @@ def test_truth_is_nearer_with_more_points(files: dict[str, Path], tmp_path: Path
 
 def test_every_kind_of_network_is_measured() -> None:
     measured = measured_in("synthetic").values()
-    assert {recipe.network for recipe in measured if recipe.emd} == NETWORKS.keys()
+    assert {recipe.network for recipe in measured if recipe.emd} == networks_in("synthetic").keys()
 
 
 def test_clouds_are_further_from_the_truth(tmp_path: Path) -> None:
