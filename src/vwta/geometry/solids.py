@@ -48,7 +48,7 @@ class SolidRays:
         count, d = points.shape[1] + 2 * points.shape[2], points.shape[2]
         self._last: tuple[type[Kernel], Tensor, Tensor, Tensor] | None = None
         self._kept: dict[tuple[int, int, int], _Part] = {}
-        self._size = 24 * d * 8 * (how.count + points.shape[1])  # bytes a cell that is worked on
+        self._size = 36 * d * 8 * (how.count + points.shape[1])  # bytes a cell that is worked on
         fitting = slices(len(row), count * 8 * d * 12)
         pairs = [cross_boxes(points, row[part], atom[part], space) for part in fitting]
         along, across = (Blocks.cat([pair[i] for pair in pairs]) for i in range(2))
@@ -79,7 +79,7 @@ class SolidRays:
             self._block_change(points, kernel.at(h[whole]), whole),
             *(
                 checkpoint(change, points, h[part], part, use_reentrant=False)
-                for part in self._parts(open_)
+                for part in self._parts(open_, with_graph=True)
             ),
         ]
         order = torch.cat([whole, open_])
@@ -156,10 +156,10 @@ class SolidRays:
         value += (total / count).log()
         error.copy_(square.sqrt() / total)
 
-    def _parts(self, cells: Tensor | None = None) -> list[Tensor]:
-        """Cells that are worked on at once, all of them or some."""
-        cells = torch.arange(len(self.row), device=self.row.device) if cells is None else cells
-        return [cells[part] for part in slices(len(cells), self._size) if len(cells)]
+    def _parts(self, cells: Tensor, with_graph: bool = False) -> list[Tensor]:
+        """Cells `(C,)` that are worked on at once; fewer if gradients need all that leads there."""
+        size = self._size * (4 if with_graph else 1)
+        return [cells[part] for part in slices(len(cells), size) if len(cells)]
 
     def _part(self, cells: Tensor) -> _Part:
         """The rays of some cells; those of the first cells asked for are kept."""
