@@ -141,13 +141,23 @@ def cross_boxes(points: Tensor, row: Tensor, atom: Tensor, space: Box) -> tuple[
     z = points[row, atom]
     apart = points[row] - z[:, None]
     square = (apart**2).sum(-1)
-    same = square == 0
+    same = (square == 0) | _repeated(points)[row]
     normals, to_side = space.sides(z)
     offset = torch.cat([square.masked_fill(same, torch.inf) / 2, to_side], 1)
     normal = torch.cat([apart, normals.expand(len(z), -1, -1)], 1)
     axes = torch.eye(z.shape[-1], dtype=z.dtype, device=z.device).expand(len(z), -1, -1)
     across = _facing(normal, offset)
     return _cross_box(axes, normal, offset), _cross_box(across, normal, offset)
+
+
+def _repeated(points: Tensor) -> Tensor:
+    """Whether an atom lies where an earlier one does, `(B, K)`: its borders are that one's."""
+    scale = torch.arange(1, points.shape[-1] + 1, dtype=points.dtype, device=points.device).sqrt()
+    order = (points * scale).sum(-1).argsort(dim=1, stable=True)
+    sorted_ = points.take_along_dim(order[..., None], 1)
+    again = torch.zeros_like(order, dtype=torch.bool)
+    again[:, 1:] = (sorted_[:, 1:] == sorted_[:, :-1]).all(-1)
+    return torch.zeros_like(again).scatter(1, order, again)
 
 
 def _facing(normal: Tensor, offset: Tensor) -> Tensor:
