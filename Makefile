@@ -3,6 +3,7 @@ PYTHON ?= python3
 TIER ?= quick
 STUDY ?= all
 KILLS ?= 20
+CASES ?= 5000
 ARGS ?=
 
 # The tiers that have a config; `full` is the workflow's own.
@@ -28,7 +29,7 @@ export PYTHONNOUSERSITE := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce plan record publish report test test-cluster test-faults
-.PHONY: bench setup cluster lock envs clean tier study
+.PHONY: bench fuzz setup cluster lock envs clean tier study
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -36,6 +37,7 @@ help: ## list the targets
 	@echo "TIER=$(TIER)  one of: $(TIERS)"
 	@echo "STUDY=$(STUDY)  what to publish, one of: $(STUDIES)"
 	@echo "KILLS=$(KILLS)  how often test-faults kills"
+	@echo "CASES=$(CASES)  how many laws fuzz tries"
 	@echo "ARGS=$(ARGS)  more arguments for snakemake (reproduce, plan, publish) or pytest (test)"
 
 reproduce: tier setup $(if $(CLUSTER),cluster) ## run the pipeline at TIER, and say where its results are
@@ -72,6 +74,9 @@ test-cluster: cluster ## start a Slurm on this machine (as root), run the smoke 
 
 test-faults: setup ## kill runs KILLS times, fill disks, send signals: results stay the same
 	@$(call step,KILLS=$(KILLS) pytest -s $(ARGS) tests/faults)
+
+fuzz: setup ## compare CASES random laws with exact references
+	@$(call step,CASES=$(CASES) OMP_NUM_THREADS=1 pytest -n auto tests/fuzz $(ARGS))
 
 bench: setup ## time the core against a plain reference
 	@$(IN_VENV) python benchmarks/bench.py

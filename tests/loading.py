@@ -2,6 +2,8 @@
 
 import importlib.util
 import os
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -22,3 +24,16 @@ def load_module(path: Path | str) -> ModuleType:
 def environment(tree: Path, **variables: str) -> dict[str, str]:
     """Variables for a process that imports vwta from a copy of the repository."""
     return {**os.environ, "PYTHONPATH": str(tree / "src"), **variables}
+
+
+def snakemake(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs Snakemake in a copy of the repository; `stdout` has all that it says."""
+    return subprocess.run(
+        [sys.executable, "-m", "snakemake", *arguments],
+        cwd=tree,
+        env=environment(tree),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )

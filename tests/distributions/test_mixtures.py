@@ -752,7 +752,7 @@ def test_bad_targets_are_named() -> None:
         d.log_prob(torch.tensor([[0.0, 0.0], [math.nan, 0.0], [0.0, 0.0]]))
     with pytest.raises(ValueError, match="last axis"):
         d.log_prob(torch.zeros(3, 3))
-    with pytest.raises(ValueError, match="no unit vector"):
+    with pytest.raises(ValueError, match="is not a unit vector"):
         voronoi("sphere", 3, 5).log_prob(torch.ones(3, 3))
     with pytest.raises(NotImplementedError, match="no density"):
         DiracMixture(*atoms("square", 3)).log_prob(torch.zeros(2))

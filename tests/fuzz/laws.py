@@ -25,7 +25,7 @@ class Law:
         low: lower ends of the box, `(e,)`; None on the sphere.
         high: upper ends.
         frame: directions along which all cells are products of intervals, as orthonormal rows,
-            `(e, e)`, if there are any.
+            `(e, e)`, if there are any; of turned prisms the first two span their base.
     """
 
     category: str
@@ -302,13 +302,13 @@ SPHERE = [
 ]
 
 
-SOLID = ["alone", "alone elongated", "boxes", "stack", "prisms"]
+SOLID = ["alone", "alone elongated", "boxes", "stack", "prisms", "turned prisms"]
 
 
 def solid_law(category: str, seed: int) -> Law:
     """A law in three and more dimensions whose cells have integrals in closed form."""
     rng = np.random.default_rng([*category.encode(), 3, seed])
-    d = 3 if category == "prisms" else int(rng.integers(3, 11 if "alone" in category else 5))
+    d = 3 if "prisms" in category else int(rng.integers(3, 11 if "alone" in category else 5))
     low, high = box_of(rng, d)
     frame = np.eye(d)
     if category == "alone":  # a box of common shape
@@ -328,8 +328,16 @@ def solid_law(category: str, seed: int) -> Law:
     else:  # atoms at one height: cells are prisms over those of the plane
         points = rng.uniform(low, high, (count(rng, 20), d))
         points[:, 2] = points[0, 2]
+    if category == "turned prisms":  # in all of space
+        frame = np.linalg.qr(rng.standard_normal((d, d)))[0].T
+        points = points @ frame
+        low, high = np.full(d, -math.inf), np.full(d, math.inf)
     extent = (
-        np.ptp(points, axis=0).max() if len(points) > 1 else math.exp(np.log(high - low).mean())
+        np.ptp(points, axis=0).max()
+        if len(points) > 1
+        else 1.0
+        if np.isinf(high).any()
+        else math.exp(np.log(high - low).mean())
     )
     h = np.full((1, len(points)), extent / len(points) ** (1 / d) * power(rng, -2, 2))
     law = _law(category, seed, rng, points[None], h, low, high)

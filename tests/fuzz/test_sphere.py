@@ -2,7 +2,7 @@
 
 Tolerances of log-masses: 1e-9 as in the plane. A bisector of two unit vectors, which are rounded to
 1e-16 themselves, is known to 1e-16 by their distance: cells of atoms that nearly coincide get
-a few such roundings in addition. In float32 a result is rounded to 6e-8 of itself.
+a few such roundings in addition. In float32 unit vectors and results are rounded to 6e-8.
 """
 
 import math
@@ -39,7 +39,8 @@ def moments(law: Law, row: int, k: int) -> Moments | None:
 
 def tolerance(law: Law, row: int, k: int) -> float:
     distance = np.linalg.norm(law.points[row] - law.points[row, k], axis=-1)
-    return 1e-9 + 1e-14 / float(distance[distance > 0].min(initial=1.0))
+    rounding = 1e-7 if law.single else 1e-14
+    return 1e-9 + rounding / float(distance[distance > 0].min(initial=1.0))
 
 
 def log_density(spread: float, h: float) -> float:

@@ -13,7 +13,7 @@ from vwta import Box, Gaussian, Sphere, VonMisesFisher, VoronoiMixture
 from vwta.geometry.directions import Directions
 
 THREADS, ATOMS = 8, 20
-ROUNDS = {"line": 12, "plane": 10, "sphere": 4, "solid": 5}  # questions of each thread
+ROUNDS = {"line": 8, "plane": 5, "sphere": 3, "solid": 3}  # questions of each thread
 
 
 @pytest.fixture(autouse=True)

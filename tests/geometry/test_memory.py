@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from vwta import Box, Gaussian, KernelMixture, VoronoiMixture
+from vwta import Box, Directions, Gaussian, KernelMixture, VoronoiMixture
 from vwta.distributions.line import cdf, log_mass_between
 from vwta.geometry import memory
 from vwta.geometry.memory import in_parts
@@ -72,6 +72,23 @@ def test_parts_have_the_same_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = slope()
     monkeypatch.setattr(memory, "MEMORY", SMALL)
     assert torch.allclose(slope(), whole, rtol=1e-12)
+
+
+def test_cells_in_space_by_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masses, errors, means and gradients do not depend on how many cells are worked on at once."""
+    _, law = laws((3,), 3)
+
+    def answers() -> list[Tensor]:
+        points = law.points.clone().requires_grad_()
+        again = VoronoiMixture(points, law.masses, law.kernel, law.space, Directions(64))
+        value = again.log_cell_mass
+        (slope,) = torch.autograd.grad(value.sum(), points)
+        return [value, slope, again.log_cell_mass_error, again.mean, again.mean_error]
+
+    whole = answers()
+    monkeypatch.setattr(memory, "MEMORY", SMALL)
+    for part, all_ in zip(answers(), whole, strict=True):
+        assert torch.allclose(part, all_, rtol=1e-9)
 
 
 def test_no_part_is_larger_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:

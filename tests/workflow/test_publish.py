@@ -5,14 +5,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from loading import environment
+from loading import snakemake
 
 from vwta.io.errors import NoSpace
 from vwta.io.storage import read_table
@@ -413,22 +412,13 @@ def tree(tmp_path_factory: pytest.TempPathFactory, copy_repository: Callable[[Pa
     return tree
 
 
-def snakemake(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "snakemake", "--configfile", "config/smoke.yaml"]
-    return subprocess.run(
-        [*command, "--cores", "1", *arguments],
-        cwd=tree,
-        env=environment(tree),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+def smoke(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return snakemake(tree, "--configfile", "config/smoke.yaml", "--cores", "1", *arguments)
 
 
 def test_rules_draw_from_given_metrics(tree: Path) -> None:
     """What has its data is drawn, what lacks some is named, and networks are not asked for."""
-    done = snakemake(tree, "--", "publish_synthetic")
+    done = smoke(tree, "--", "publish_synthetic")
     assert done.returncode == 0, done.stdout
     jobs = set(re.findall(r"^(?:local)?rule (\w+):", done.stdout, re.MULTILINE))
     assert jobs == {"merge_published", "figure_published", "publish_synthetic"}
@@ -461,7 +451,7 @@ def test_rules_publish_metrics_alone(tree: Path) -> None:
     for other in ("naval", "yacht"):
         write_sizes(place / "sizes.parquet", other)
         os.utime(place / "sizes.parquet", (0, 0))  # copied from another machine
-        done = snakemake(tree, "--", "publish_uci")
+        done = smoke(tree, "--", "publish_uci")
         assert done.returncode == 0, done.stdout
         assert {path.name for path in place.rglob("*")} == {"sizes.parquet", "provenance.json"}
         assert set(read_table(place / "sizes.parquet")["dataset"]) == {"boston", other}
@@ -473,12 +463,12 @@ def test_rules_publish_metrics_alone(tree: Path) -> None:
 def test_rules_publish_again(tree: Path) -> None:
     """Whatever has happened to the published files since, they are put in their places."""
     assert not list((tree / "results/smoke/benchmarks").glob("publish*"))
-    done = snakemake(tree, "--dry-run", "--allowed-rules", "publish_uci", "--", "publish_uci")
+    done = smoke(tree, "--dry-run", "--allowed-rules", "publish_uci", "--", "publish_uci")
     assert re.search(r"^publish_uci +1$", done.stdout, re.MULTILINE), done.stdout
 
 
 def test_rules_explain_that_there_is_nothing(tree: Path) -> None:
-    done = snakemake(tree, "--", "publish_audio")
+    done = smoke(tree, "--", "publish_audio")
     assert done.returncode != 0
     assert "results/smoke/audio/metrics has no tables. Remedy: make reproduce TIER=smoke" in (
         done.stdout

@@ -1,8 +1,6 @@
 """The pipeline from data to picture, and what a change would run again."""
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
@@ -10,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from loading import environment
+from loading import snakemake
 from questions import Snakemake
 
 from vwta.io.storage import read_metadata, read_table, read_tensors
@@ -69,16 +67,7 @@ Jobs = Callable[..., set[str]]
 
 def run(tree: Path) -> None:
     """Run the smoke tier in a tree."""
-    command = [sys.executable, "-m", "snakemake", *SMOKE, "--cores", "2"]
-    done = subprocess.run(
-        command,
-        cwd=tree,
-        env=environment(tree),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+    done = snakemake(tree, *SMOKE, "--cores", "2")
     assert done.returncode == 0, done.stdout
 
 

@@ -18,7 +18,7 @@ from torch.distributions import constraints
 
 from vwta.distributions.atoms import Atoms, Shape, broadcast_shapes, safe_log
 from vwta.geometry.cells import Tessellation
-from vwta.geometry.directions import Directions
+from vwta.geometry.directions import Directions, scatter
 from vwta.geometry.kernels import Gaussian, Kernel
 from vwta.geometry.memory import in_parts
 from vwta.geometry.spaces import Space
@@ -212,6 +212,16 @@ class VoronoiMixture(Atoms):
     def variance(self) -> Tensor:
         return _variance(*self._moments()).to(self.points.dtype)
 
+    @property
+    def mean_error(self) -> Tensor:
+        """Standard error of :attr:`mean`, `(*, e)`; 0 where it is exact."""
+        return self._error(_mean)
+
+    @property
+    def variance_error(self) -> Tensor:
+        """Standard error of :attr:`variance`, `(*, e)`; 0 where it is exact."""
+        return self._error(_variance)
+
     def expand(self, batch_shape: Shape, _instance: Any = None) -> VoronoiMixture:
         new = self._copy(self.kernel, _instance)
         new._rows = self._rows.expand(batch_shape)
@@ -314,6 +324,17 @@ class VoronoiMixture(Atoms):
 
     def _moments(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Arguments of :func:`_variance`, in float64."""
+        return self._take_moments(self._cells.moments)
+
+    def _error(self, of: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]) -> Tensor:
+        """Standard error of a function of moments, from the scatter of its replicates."""
+        values = of(*self._take_moments(self._cells.moment_replicates))
+        return scatter(values).to(self.points.dtype)
+
+    def _take_moments(
+        self, moments: Callable[[Tensor, Kernel], tuple[Tensor, Tensor]]
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Arguments of :func:`_variance`, in float64, with moments of all cells `(*, C, e)`."""
         with torch.no_grad():
             pairs = torch.arange(self._rows.numel() * self.components, device=self.points.device)
             cell, kernel = self._cells_of(pairs)
@@ -321,8 +342,8 @@ class VoronoiMixture(Atoms):
             masses = torch.where(absent, 0.0, self._log_masses(pairs, cell).exp())
             shape = (*self.batch_shape, self.components)
             first, second = (
-                torch.where(absent[:, None], 0.0, x).view(*shape, *self.event_shape)
-                for x in self._cells.moments(cell, kernel)
+                torch.where(absent[:, None], 0.0, x).view(*x.shape[:-2], *shape, *self.event_shape)
+                for x in moments(cell, kernel)
             )
             return masses.view(shape), self._cells.points[self._rows], first, second
 

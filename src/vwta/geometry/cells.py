@@ -10,14 +10,15 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from vwta.geometry.directions import Directions, Rays, cast_rays
+from vwta.geometry.directions import Directions, Rays, SphereRays
 from vwta.geometry.kernels import Kernel, Uniform, sample_sphere, sphere_moments
 from vwta.geometry.memory import slices
 from vwta.geometry.moments import sector_moments
 from vwta.geometry.polygons import walk
 from vwta.geometry.polytopes import sample_polytopes
 from vwta.geometry.sectors import cell_mass, sample_sectors, sector_masses
-from vwta.geometry.spaces import Box, Space
+from vwta.geometry.solids import SolidRays
+from vwta.geometry.spaces import Box, Space, Sphere
 from vwta.geometry.surfaces import Edges
 
 DRAWS = 2**16  # samples drawn at once: they fit into the cache
@@ -44,7 +45,7 @@ class Tessellation:
         self.directions = directions or (None if planar else Directions())
         self._fixed = self.points.detach()
         self._polygons = _Polygons(self._fixed, space) if planar else None
-        self._rays: tuple[Tensor, Rays] | None = None
+        self._rays: tuple[Tensor, Rays | SolidRays] | None = None
 
     def split(self, cell: Tensor) -> tuple[Tensor, Tensor]:
         """Row and atom, `(C,)` each, of cells `(C,)` given by number."""
@@ -106,9 +107,7 @@ class Tessellation:
         row, atom = self.split(cell)
         z = self._fixed[row, atom]
         if self._polygons is None:
-            mass = self.log_mass(cell, kernel).detach().exp()[:, None]
-            first, second = self._rays_of(cell).moments(self._fixed, kernel)
-            return first / mass, second / mass
+            return self._rays_of(cell).means(self._fixed, kernel)
         mass = self._polygon_mass(cell, kernel).detach().exp()[:, None]
         edges, empty, _ = self._polygons.select(cell)
         first, second = torch.zeros_like(z), torch.zeros_like(z)
@@ -124,6 +123,16 @@ class Tessellation:
             first[alone], second[alone] = sphere_moments(kernel.at(kernel.h[alone]), z[alone])
         return first, second
 
+    def moment_replicates(self, cell: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
+        """:meth:`moments` as parts of the directions have them, and last as all have them.
+
+        They are `(R + 1, C, e)` each; their scatter is the error.
+        """
+        if self._polygons is None:
+            return self._rays_of(cell).replicates(self._fixed, kernel)
+        first, second = self.moments(cell, kernel)
+        return first.expand(2, -1, -1), second.expand(2, -1, -1)
+
     def sample(
         self,
         cell: Tensor,
@@ -138,7 +147,9 @@ class Tessellation:
             z = self._fixed[row, atom]
             y = _sample_polygons(edges, kernel, which, z, generator)
         elif self.dim == 1:
-            y = self._rays_of(cell).sample_line(self._fixed, kernel, which, generator)
+            rays = self._rays_of(cell)
+            assert isinstance(rays, Rays)
+            y = rays.sample_line(self._fixed, kernel, which, generator)
         else:
             assert isinstance(self.space, Box)
             each = kernel.at(kernel.h[which])
@@ -153,14 +164,22 @@ class Tessellation:
         without_edges = self.points.new_full(cell.shape, whole).masked_fill_(empty, -math.inf)
         return cell_mass(self.points, kernel, edges, *self.split(cell), without_edges)
 
-    def _rays_of(self, cell: Tensor) -> Rays:
+    def _rays_of(self, cell: Tensor) -> Rays | SolidRays:
         last = self._rays  # read once: another thread may replace it
         if last is None or not torch.equal(last[0], cell):
             assert self.directions is not None
-            row, atom = self.split(cell)
-            last = cell, cast_rays(self._fixed, row, atom, self.space, self.directions)
+            last = cell, self._cast(*self.split(cell), self.directions)
             self._rays = last
         return last[1]
+
+    def _cast(self, row: Tensor, atom: Tensor, how: Directions) -> Rays | SolidRays:
+        """Rays of cells: as the paper draws them, or those that suit the space."""
+        if isinstance(self.space, Sphere):
+            return SphereRays(self._fixed, row, atom, self.space, how)
+        if self.dim > 2 and not how.random:
+            assert isinstance(self.space, Box)
+            return SolidRays(self._fixed, row, atom, self.space, how)
+        return Rays(self._fixed, row, atom, self.space, how)
 
 
 class _Selection(NamedTuple):

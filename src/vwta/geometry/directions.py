@@ -2,8 +2,8 @@ r"""Cells seen along directions from their atom: any dimension, and the paper's 
 
 An isotropic kernel's mass in a cell is a mean over directions, :math:`V = E_s[F_h(reach(s))]`,
 where `reach` is how far the cell goes along :math:`s`. In one dimension there are two directions
-and the mean is exact; in three and more it is taken over quasi-random directions. The lines that
-end each ray do not depend on `h`: they are found once.
+and the mean is exact; elsewhere it is taken over quasi-random or random ones. The lines that end
+each ray do not depend on `h`: they are found once.
 
 An atom that moves takes its kernel with it and moves the borders to its neighbours. The first
 effect is :math:`\partial V / \partial z = \int (y - z) K_h dy / h^2` over the cell, a mean over
@@ -14,7 +14,7 @@ bound.
 
 from __future__ import annotations
 
-__all__ = ["Directions", "Rays", "cast_rays"]
+__all__ = ["REPLICATES", "Directions", "Rays", "SphereRays", "scatter"]
 
 import math
 from collections.abc import Sequence
@@ -25,9 +25,10 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from vwta.geometry.kernels import Kernel
-from vwta.geometry.spaces import Space, Sphere, unit
+from vwta.geometry.spaces import Space, unit
 
 REPLICATES = 8  # independent scramblings: their scatter is the stated error
+CAUTION = 1.5  # stated error by scatter: that of few replicates is itself uncertain
 WORK = 2**23  # numbers held at once while rays are cut
 
 
@@ -39,25 +40,29 @@ class Directions:
         count: number of directions.
         seed: seed of their choice.
         random: independent directions, drawn anew for each cell, as the paper does (it uses 40);
-            otherwise one scrambled Sobol sequence for all cells.
+            otherwise scrambled Sobol sequences.
+        tolerance: largest error of log-masses in three and more dimensions; where the stated one
+            is larger, as many directions are added as bring it down. None takes `count` of them.
+        most: largest number of directions for a cell; the error stated is that of those taken.
     """
 
     count: int = 2048
     seed: int = 0
     random: bool = False
+    tolerance: float | None = None
+    most: int = 2**18
 
     def __post_init__(self) -> None:
+        if self.tolerance is not None and (self.random or not self.tolerance > 0):
+            raise ValueError(
+                "the tolerance of Directions must be positive, and not for random ones, found "
+                f"{self.tolerance} with random={self.random}"
+            )
         if self.count < REPLICATES or self.count % REPLICATES:
             raise ValueError(
                 f"the count of Directions must be a positive multiple of {REPLICATES}, "
                 f"found {self.count}"
             )
-
-
-def cast_rays(points: Tensor, row: Tensor, atom: Tensor, space: Space, how: Directions) -> Rays:
-    """Rays of chosen cells, see :class:`Rays`, in a box or on the sphere."""
-    kind = _SphereRays if isinstance(space, Sphere) else Rays
-    return kind(points, row, atom, space, how)
 
 
 class Rays:
@@ -81,7 +86,11 @@ class Rays:
         self.aim = _aim(how, self.dim, len(row), points)  # (1 or C, S, e)
         with torch.no_grad():
             size = points.shape[1] * points.shape[2]
-            self.line = torch.cat([self._first_line(points, part) for part in self._parts(size)])
+            lines = [
+                self._first_line(points, part, self._rays(points, part))
+                for part in self._parts(size)
+            ]
+            self.line = torch.cat(lines)
 
     def log_mass(self, points: Tensor, kernel: Kernel) -> Tensor:
         """Log of the mean of `F_h(reach)`, `(C,)`; differentiable in `points` and `kernel.h`."""
@@ -105,9 +114,28 @@ class Rays:
             errors.append(mean.std(-1) / mean.mean(-1) / math.sqrt(REPLICATES))
         return torch.cat(errors)
 
-    def moments(self, points: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
-        """Integrals over the cells of `y - z` and its squares, `(C, d)` each."""
+    def means(self, points: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
+        """Means of `y - z` and its squares under the cut kernels, `(C, d)` each."""
+        mass = self.log_mass(points, kernel).detach().exp()[:, None]
         first, second = self._moments(points, kernel, (1, 2))
+        return first / mass, second / mass
+
+    def replicates(self, points: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
+        """Means as each part of the directions has them, then all of them, `(R + 1, C, d)` each."""
+        means = self.means(points, kernel)
+        if self.dim == 1:
+            return means[0].expand(2, -1, -1), means[1].expand(2, -1, -1)
+        found: list[list[Tensor]] = [[], []]
+        for part in self._parts(points.shape[2]):
+            at, reach = kernel.at(kernel.h[part, None]), self._reach(points, part)
+            mass = _by_replicate(self._masses(points, kernel, part).exp()[..., None])
+            for p in (1, 2):
+                radial = at.radial_moment(reach, self.dim, p)[..., None]
+                found[p - 1].append(_by_replicate(self._rays(points, part) ** p * radial) / mass)
+        first, second = (
+            torch.cat([torch.cat(parts, 1), mean[None]])
+            for parts, mean in zip(found, means, strict=True)
+        )
         return first, second
 
     def sample_line(
@@ -163,10 +191,9 @@ class Rays:
         """Unit directions `(1 or C, S, e)`, tangent to the space at the atoms."""
         return self.aim if len(self.aim) == 1 else self.aim[cells]
 
-    def _first_line(self, points: Tensor, cells: slice) -> Tensor:
+    def _first_line(self, points: Tensor, cells: slice, ray: Tensor) -> Tensor:
         """The line that ends each ray, `(C, S)`: an atom, `K + i` for side `i`, or -1 for none."""
         z, others = points[self.row[cells], self.atom[cells]], points[self.row[cells]]
-        ray = self._rays(points, cells)
         apart = others - z[:, None]
         inverse = torch.matmul(ray, apart.mT) * 2 / (apart**2).sum(-1)[:, None]  # 1 / reach
         inverse = torch.where(inverse.isnan(), torch.full_like(inverse, -math.inf), inverse)
@@ -212,7 +239,7 @@ class Rays:
         return torch.where(at_side, to_side.gather(1, side) / rate, reach)
 
 
-class _SphereRays(Rays):
+class SphereRays(Rays):
     """Rays along great circles; every bisector ends every ray."""
 
     _slowest = -math.inf
@@ -250,6 +277,21 @@ def _aim(how: Directions, dim: int, cells: int, like: Tensor) -> Tensor:
         half = 0.5 / 2**30  # the engine's resolution: keeps 0 and 1 out
         aim = torch.special.ndtri(torch.cat(cubes).clamp(half, 1 - half))[None]
     return unit(aim.to(like.device))
+
+
+def scatter(parts: Tensor) -> Tensor:
+    """Standard error of estimates from their replicates, `(R + 1, *)` with the estimates last."""
+    count = len(parts) - 1
+    if count < 2:
+        return torch.zeros_like(parts[-1])
+    error: Tensor = parts[:-1].std(0) * (CAUTION / math.sqrt(count))
+    return error
+
+
+def _by_replicate(values: Tensor) -> Tensor:
+    """Means `(R, C, d)` of values `(C, S, d)` over the rays of each replicate."""
+    means: Tensor = values.unflatten(1, (REPLICATES, -1)).mean(2)
+    return means.movedim(1, 0)
 
 
 def _log_mean(masses: Tensor, dim: int) -> Tensor:

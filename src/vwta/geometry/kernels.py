@@ -12,6 +12,7 @@ __all__ = [
     "Kernel",
     "Uniform",
     "VonMisesFisher",
+    "log_ball",
     "phi",
     "sample_sphere",
     "sphere_moments",
@@ -254,16 +255,16 @@ class Uniform(Kernel):
         return torch.zeros_like(w)
 
     def log_mass(self, r: Tensor, d: int) -> Tensor:
-        return d * r.log() + _log_ball(d)
+        return d * r.log() + log_ball(d)
 
     def mass(self, r: Tensor, d: int) -> Tensor:
-        return math.exp(_log_ball(d)) * r**d
+        return math.exp(log_ball(d)) * r**d
 
     def spread_at(self, u: Tensor, w: Tensor, d: int) -> Tensor:
         return w * u ** (2 / d)
 
     def radial_moment(self, r: Tensor, d: int, p: int) -> Tensor:
-        return math.exp(_log_ball(d)) * d / (d + p) * r ** (d + p)
+        return math.exp(log_ball(d)) * d / (d + p) * r ** (d + p)
 
 
 def phi(x: Tensor) -> Tensor:
@@ -309,7 +310,7 @@ def _bandwidth(h: Tensor | float) -> Tensor:
     return h
 
 
-def _log_ball(d: int) -> float:
+def log_ball(d: int) -> float:
     """Log-volume of the unit ball in dimension `d`."""
     return d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1)
 
