@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["Annealing", "FreshData", "Settings", "train"]
+__all__ = ["Annealing", "FreshData", "FreshStack", "Settings", "train"]
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import torch
 from torch import Tensor, nn
 
 from vwta.io.storage import read_tensors, sha256
@@ -20,9 +21,10 @@ from vwta.nn.starts import k_means_plus_plus, start_at
 from vwta.paper.data.synthetic import Problem, inputs, problem
 from vwta.paper.networks import NETWORKS, build
 from vwta.paper.registry import named
-from vwta.paper.training import Job, Recipe, taken, train_seeds
+from vwta.paper.training import Job, Recipe, taken, train_stack
 from vwta.seeds import generator
-from vwta.training.loop import Data, FixedData, Objective, Schedule, Scheduled
+from vwta.training.loop import FixedData, Objective, Scheduled
+from vwta.training.stacking import Plan, Rows, StackedData
 
 LIMIT = 0.999  # a tanh reaches no further without its gradient vanishing
 
@@ -99,8 +101,26 @@ class FreshData:
         return x, law.sample(x, 1, source).squeeze(0)
 
 
+@dataclass(frozen=True)
+class FreshStack:
+    """New rows for each epoch and each of some networks."""
+
+    members: Sequence[FreshData]
+
+    def training(self, epoch: int) -> tuple[Tensor, Tensor]:
+        return self._stack([member.training(epoch) for member in self.members])
+
+    def validation(self, epoch: int) -> tuple[Tensor, Tensor]:
+        return self._stack([member.validation(epoch) for member in self.members])
+
+    @staticmethod
+    def _stack(rows: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+        x, y = zip(*rows, strict=True)
+        return torch.stack(x), torch.stack(y)
+
+
 def train(job: Job, data: Path, constants: Mapping[str, Any], settings: Settings) -> None:
-    """Trains one network for each seed, see :func:`vwta.paper.training.train_seeds`.
+    """Trains the networks of all seeds, see :func:`vwta.paper.training.train_stack`.
 
     Arguments:
         job: what to train.
@@ -111,10 +131,8 @@ def train(job: Job, data: Path, constants: Mapping[str, Any], settings: Settings
     law = problem(job.dataset, **constants)
     sets, _ = read_tensors(data)
     recipe = _recipe(job.model, job.K, settings)
-    schedule = Schedule(settings.epochs, settings.batch_size, settings.learning_rate)
-
-    def rows(seed: int) -> Data:
-        return _data(law, sets, settings, seed)
+    plan = Plan(settings.epochs, settings.batch_size, settings.learning_rate)
+    rows = _data(law, sets, settings, [*job.outputs])
 
     def start(network: nn.Module, seed: int) -> None:
         if settings.start == "k_means_plus_plus" and isinstance(network, WTANetwork):
@@ -122,7 +140,7 @@ def train(job: Job, data: Path, constants: Mapping[str, Any], settings: Settings
             start_at(network.heads, k_means_plus_plus(inside, job.K, generator(seed, "start")))
 
     run = job.begin(sha256(data), asdict(settings))
-    train_seeds(job, run, recipe, build, rows, schedule, start)
+    train_stack(job, run, recipe, build, rows, plan, start)
 
 
 def _recipe(model: str, K: int, settings: Settings) -> Recipe:
@@ -163,8 +181,15 @@ def _bins(fixed: bool, settings: Settings, K: int) -> dict[str, Any]:
     return bins
 
 
-def _data(law: Problem, sets: Mapping[str, Tensor], settings: Settings, seed: int) -> Data:
-    training, validation = ((sets[f"x_{s}"], sets[f"y_{s}"]) for s in ("train", "validation"))
+def _data(
+    law: Problem, sets: Mapping[str, Tensor], settings: Settings, seeds: Sequence[int]
+) -> StackedData:
+    """The rows of each seed: the same for all, or fresh ones of its own."""
+    training, validation = (
+        Rows(*(sets[f"{axis}_{split}"].expand(len(seeds), -1, -1) for axis in "xy"))
+        for split in ("train", "validation")
+    )
     if settings.epochs_see == "the same rows":
         return FixedData(training, validation)
-    return FreshData(law, len(training[0]), len(validation[0]), seed, settings.clouds)
+    n, held_out = training.x.shape[1], validation.x.shape[1]
+    return FreshStack([FreshData(law, n, held_out, seed, settings.clouds) for seed in seeds])
