@@ -113,9 +113,10 @@ def edit(tree: Path) -> Iterator[Callable[[str, str, str], None]]:
 
     def edit(name: str, old: str, new: str) -> None:
         path = tree / name
-        before[path] = path.read_text()
-        assert old in before[path]
-        path.write_text(before[path].replace(old, new))
+        text = path.read_text()
+        before.setdefault(path, text)
+        assert old in text
+        path.write_text(text.replace(old, new))
 
     yield edit
     for path, text in before.items():
@@ -419,6 +420,31 @@ def test_a_new_seed_trains_itself_alone(tree: Path, edit: Callable[[str, str, st
         "judge",
         "report_page",
     }
+
+
+def test_seeds_are_trained_at_once_and_others_later(
+    tree: Path, edit: Callable[[str, str, str], None]
+) -> None:
+    """Networks of a stack stay when a seed is added, and when that one has been trained alone."""
+    folder = f"results/stack/{RUN}"
+    files = [f"{folder}/seed{seed}.safetensors" for seed in (1234, 1244, 1245)]
+    edit("config/smoke.yaml", "tier: smoke", "tier: stack")
+    edit("config/smoke.yaml", "seeds: [1234]", "seeds: [1234, 1244]")
+    assert jobs(tree, "--", files[0]) == {"generate_synthetic", "train_synthetic_stack"}
+    snakemake(tree, "--cores", "2", "--", files[0])
+    assert jobs(tree, "--", *files[:2]) == set()
+    edit("config/smoke.yaml", "[1234, 1244]", "[1234, 1244, 1245]")
+    assert jobs(tree, "--", *files) == {"train_synthetic"}
+    snakemake(tree, "--cores", "2", "--", *files)
+    assert jobs(tree, "--", *files) == set()
+    records = [read_tensors(tree / file)[1]["provenance"] for file in files]
+    assert [(record["seed"], record["stack"]) for record in records] == [
+        (1234, 2),
+        (1244, 2),
+        (1245, 1),
+    ]
+    edit("src/vwta/nn/losses.py", "squares.argmin(-1)", "squares.argmin(dim=-1)")
+    assert jobs(tree, "--", *files) == {"train_synthetic_stack"}
 
 
 @pytest.mark.parametrize(

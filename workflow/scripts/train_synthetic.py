@@ -1,4 +1,4 @@
-"""Trains a network on a synthetic problem."""
+"""Trains networks on a synthetic problem, one for each file that the job makes."""
 
 from pathlib import Path
 
@@ -12,7 +12,9 @@ with job(snakemake):
             dataset=snakemake.wildcards.dataset,
             model=snakemake.wildcards.model,
             K=int(snakemake.wildcards.K),
-            outputs={int(snakemake.wildcards.seed): Path(snakemake.output[0])},
+            outputs={
+                int(Path(path).stem.removeprefix("seed")): Path(path) for path in snakemake.output
+            },
             unfinished=Path(snakemake.params.unfinished),
             device=snakemake.params.device,
             code=snakemake.params.code,

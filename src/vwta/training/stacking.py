@@ -150,6 +150,8 @@ def fit_stacked(
         stops: each network's own last epoch, with shape `(S,)`; the plan's if there are none. The
             learning rate follows the plan in any case.
     """
+    if len(seeds) != len(networks):
+        raise ValueError(f"{len(seeds)} seeds for {len(networks)} networks: expected one for each")
     device = torch.device(device)
     network = stack(networks).to(device)
     training = _StackedTraining(
@@ -263,12 +265,11 @@ class _StackedTraining(Resumable):
         self.diverged[lost] = done
 
     def progress(self) -> str:
-        means = (
-            f"{name} {sum(curve[-1]) / len(curve[-1]):.4f}"
-            for name, curve in self.curves.items()
-            if curve
-        )
-        return ", ".join([f"{len(self.seeds)} networks", *means])
+        networks = len(self.seeds)
+        curves = {"training": self.training, **self.curves}
+        means = [f"{name} {sum(rows[-1]) / networks:.5f}" for name, rows in curves.items() if rows]
+        over = f", means over {networks} networks" if networks > 1 else ""
+        return ", ".join(means) + over
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         last = {f"last.{name}": value for name, value in self.last.items()}
