@@ -7,6 +7,9 @@ ARGS ?=
 
 # The tiers that have a config; `full` is the workflow's own.
 TIERS := $(strip $(foreach tier,smoke quick laptop,$(if $(wildcard config/$(tier).yaml),$(tier))) full)
+# Those that can be published; `all` are those that have results.
+STUDIES := all synthetic uci audio
+PUBLISH := publish$(addprefix _,$(filter-out all,$(STUDY)))
 # Our profiles are taken in place of profiles/default; with --profile its settings would win.
 override ARGS := $(subst --profile ./,--profile ,$(subst --profile=,--profile ,$(ARGS)))
 override ARGS := $(subst --profile profiles/,--workflow-profile profiles/,$(ARGS))
@@ -25,13 +28,13 @@ export PYTHONNOUSERSITE := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce plan record publish report test test-cluster test-faults
-.PHONY: bench setup cluster lock envs clean tier
+.PHONY: bench setup cluster lock envs clean tier study
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 	@echo
 	@echo "TIER=$(TIER)  one of: $(TIERS)"
-	@echo "STUDY=$(STUDY)  what to publish: synthetic, uci, or all that have results"
+	@echo "STUDY=$(STUDY)  what to publish, one of: $(STUDIES)"
 	@echo "KILLS=$(KILLS)  how often test-faults kills"
 	@echo "ARGS=$(ARGS)  more arguments for snakemake (reproduce, plan, publish) or pytest (test)"
 
@@ -47,8 +50,10 @@ plan: tier setup $(if $(CLUSTER),cluster) ## say how many jobs, hours, megabytes
 record: tier setup ## keep what the finished jobs of TIER cost, for `make plan`
 	@$(IN_VENV) python -m vwta.workflow.plan $(TIER) --record $(ARGS) $(CONFIG)
 
-publish: tier setup ## merge metrics of STUDY at TIER into docs/results, draw its figures anew
-	@$(IN_VENV) python workflow/publish.py $(TIER) $(STUDY) $(ARGS) $(CONFIG)
+publish: tier study setup ## merge metrics of STUDY at TIER into docs/results, draw its figures anew
+	@$(IN_VENV) python -m vwta.workflow.configuration $(ARGS) $(CONFIG)
+	@$(IN_VENV) snakemake $(ARGS) --nolock --quiet host reason rules $(CONFIG) -- $(PUBLISH)
+	@cat results/$(TIER)/logs/$(PUBLISH).log
 
 report: setup ## build the page of the published runs in docs/results; nothing is trained
 	@$(IN_VENV) snakemake $(ARGS) --nolock --quiet all -- results/report/index.html && echo results/report/index.html
@@ -60,7 +65,7 @@ test: setup ## lint, check formats and types, run all tests
 	@$(call step,snakefmt --check Snakefile workflow)
 	@$(call step,snakemake --lint)
 	@$(call step,mypy)
-	@$(call step,OMP_NUM_THREADS=1 pytest -n auto --dist loadfile $(ARGS))
+	@$(call step,OMP_NUM_THREADS=1 pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS))
 
 test-cluster: cluster ## start a Slurm on this machine (as root), run the smoke tier through it
 	@$(call step,VWTA_CLUSTER=1 OMP_NUM_THREADS=1 pytest tests/cluster $(ARGS))
@@ -73,7 +78,7 @@ bench: setup ## time the core against a plain reference
 
 setup: ## make .venv from requirements.lock (the other targets do this)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	echo "set-up: PYTHON=$(PYTHON) is no Python 3.11 or newer. Remedy: install one," \
+	echo "set-up: PYTHON=$(PYTHON) is not Python 3.11 or newer. Remedy: install one," \
 	"or name it: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
 	@$(PYTHON) envs/bootstrap.py
 
@@ -93,3 +98,6 @@ clean: ## delete caches; environment, data and results stay
 tier:
 	@$(if $(findstring --configfile=,$(ARGS)),echo "ARGS: write --configfile FILE in place of --configfile=FILE and after all else" >&2; exit 1,:)
 	@$(if $(filter $(TIER),$(TIERS)),:,echo "TIER=$(TIER) is unknown; choose one of: $(TIERS)" >&2; exit 1)
+
+study:
+	@$(if $(filter $(STUDY),$(STUDIES)),:,echo "STUDY=$(STUDY) is unknown; choose one of: $(STUDIES)" >&2; exit 1)

@@ -21,6 +21,7 @@ include: "workflow/rules/audio.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/verdicts.smk"
 include: "workflow/rules/page.smk"
+include: "workflow/rules/publish.smk"
 
 
 rule all:

@@ -1,6 +1,6 @@
 """Speed as ratios to a plain reference, measured in the same run: `make bench`.
 
-Both sides do the same thing on one thread, in turns; the best of a few rounds counts, in CPU time.
+Both sides do the same thing on one thread, alternately; the best of a few rounds counts (CPU time).
 The reference takes 40 random directions for a volume and samples by rejection, where ours is exact;
 it trains with a linear layer for each output and a DataLoader, one network after the other. What
 ours costs against K and against the number of points stands below each comparison.
@@ -191,7 +191,7 @@ def bench_stack(size: int, inputs: int, epochs: int, networks: int = 20) -> tupl
 
 
 def best(functions: list[Callable[[], object]], rounds: int) -> list[float]:
-    """CPU seconds of each function: the least over rounds in which they take turns."""
+    """CPU seconds of each function: the least over rounds in which they alternate."""
     least = [math.inf] * len(functions)
     for _ in range(rounds):
         for i, function in enumerate(functions):

@@ -1,4 +1,4 @@
-"""The plain way to do what `vwta` does, as a yardstick: direct, recomputed at every call."""
+"""The plain way to do what `vwta` does, for comparison: direct, recomputed at every call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plain way to train a WTA network, as a yardstick: a head for each output, a DataLoader."""
+"""The plain way to train a WTA network, for comparison: a head for each output, a DataLoader."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ sys.exit(", ".join(wrong) or 0)
 
 PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input")
 
-# What pip says -> what it means and what to do about it. The first match counts.
+# Messages of pip, and for each its meaning and the remedy. The first match counts.
 REMEDIES = (
     (
         r"No space left|Errno 28|Disk quota",
@@ -129,7 +129,7 @@ def add(root: Path, name: str) -> None:
 
 
 def stop_on(said: str | None, tool: str) -> None:
-    """End with the last words of a tool that failed, and the remedy."""
+    """End with the last lines of a tool that failed, and the remedy."""
     if said is None:
         return
     # Addresses of package indexes may carry passwords: never repeat them.

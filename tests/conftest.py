@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 import vwta.paper.figures
 from vwta.io.storage import write_table
 from vwta.paper.collection import write_parts
-from vwta.paper.data.transfer import Policy
+from vwta.paper.downloads.transfer import Policy
 from vwta.paper.metrics import tidy
 from vwta.paper.page.contents import Contents, gather
 from vwta.paper.verdicts.differences import COLUMNS as DIFFERENCES
@@ -36,7 +36,15 @@ settings.register_profile(
 settings.load_profile("fixed")
 
 ROOT = Path(__file__).resolve().parents[1]
+# These take longest. They are begun first, so that other files fill the other cores beside them.
+LONGEST = ["test_reruns.py", "test_audio_rules.py", "test_bad_input.py", "test_package.py"]
 PARTS = ["CITATION.cff", "Snakefile", "config", "envs", "profiles", "src", "workflow"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the files that take longest first, each with its tests in order."""
+    names = [*LONGEST, None]
+    items.sort(key=lambda item: names.index(item.path.name if item.path.name in names else None))
 
 
 @pytest.fixture(scope="session")
@@ -152,7 +160,7 @@ def verdicts() -> pd.DataFrame:
 
 @pytest.fixture
 def contents(tmp_path: Path) -> Contents:
-    """What a small page shows: a figure, a table, some verdicts; no predictions."""
+    """Contents of a small page: a figure, a table, some verdicts; no predictions."""
     record = {"revision": "a" * 40, "made": "2026-01-02T03:04:05+00:00", "processor": "P"}
     facts = {"tiers": {"synthetic": "full", "uci": "full"}, "headline": "paper"}
     write_table(tmp_path / "verdicts.parquet", verdicts(), {**facts, "provenance": record})

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from vwta.geometry.spaces import Box as Box
     from vwta.geometry.spaces import Sphere as Sphere
     from vwta.nn import losses as losses
+    from vwta.nn.heads import MixtureHead as MixtureHead
+    from vwta.nn.heads import WTAHead as WTAHead
     from vwta.nn.networks import MixtureNetwork as MixtureNetwork
+    from vwta.nn.networks import Network as Network
     from vwta.nn.networks import WTANetwork as WTANetwork
     from vwta.training.loop import fit as fit
 
@@ -34,11 +37,14 @@ _PLACES = {
     "Directions": "geometry.directions",
     "Gaussian": "geometry.kernels",
     "KernelMixture": "distributions.mixtures",
+    "MixtureHead": "nn.heads",
     "MixtureNetwork": "nn.networks",
+    "Network": "nn.networks",
     "Sphere": "geometry.spaces",
     "Uniform": "geometry.kernels",
     "VonMisesFisher": "geometry.kernels",
     "VoronoiMixture": "distributions.mixtures",
+    "WTAHead": "nn.heads",
     "WTANetwork": "nn.networks",
     "calibration": "distributions",
     "fit": "training.loop",

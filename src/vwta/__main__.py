@@ -17,7 +17,7 @@ PUBLISHED = Path("docs", "results")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command, and returns its exit status."""
+    """Runs the command `python -m vwta`, and returns its exit status."""
     chosen = _parser().parse_args(arguments)
     folder: Path | None = chosen.folder
     try:
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def default_folder() -> Path:
-    """Results of the full tier if the current folder has any, or else the published results."""
+    """Results that `python -m vwta` judges: those of the full tier, or else the published ones."""
     if any(FULL.glob("*/metrics/*.parquet")):
         return FULL
     if PUBLISHED.is_dir():
@@ -87,7 +87,7 @@ def _verdicts(folder: Path, config: Path) -> str:
         ) from error
     if not config.is_dir():
         raise FileNotFoundError(
-            f"{config} is no folder. Remedy: run this command in a clone of the repository, or "
+            f"{config} is not a folder. Remedy: run this command in a clone of the repository, or "
             "name its folder of configuration with --config"
         )
     return f"Judged by the tables in {folder}\n{terminal(judge_folder(folder, config))}"

@@ -10,7 +10,7 @@ import torch
 
 
 def stream(seed: int, *purpose: str | int) -> int:
-    """Seed of the stream that serves a purpose.
+    """Seed of the random stream that serves a purpose.
 
     Streams with other purposes are independent, so that the order in which they are drawn from does
     not matter: epoch 7 has the same batches whether or not epochs 0 to 6 ran in this process.
@@ -24,5 +24,5 @@ def stream(seed: int, *purpose: str | int) -> int:
 
 
 def generator(seed: int, *purpose: str | int) -> torch.Generator:
-    """Generator on the CPU for a purpose, see :func:`stream`."""
+    """Random generator on the CPU for a purpose, see :func:`stream`."""
     return torch.Generator().manual_seed(stream(seed, *purpose))

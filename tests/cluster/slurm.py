@@ -108,7 +108,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def said(*command: str) -> str:
-    """What a command prints; nothing if it fails."""
+    """The output of a command; nothing if it fails."""
     return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
 

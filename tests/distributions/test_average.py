@@ -8,18 +8,11 @@ from scipy import stats
 from torch import Tensor
 from torch.distributions import Distribution, Independent, Normal
 
-from vwta import (
-    Average,
-    Box,
-    DiracMixture,
-    Gaussian,
-    KernelMixture,
-    Sphere,
-    Uniform,
-    VonMisesFisher,
-    VoronoiMixture,
-)
+from vwta.distributions.average import Average
 from vwta.distributions.bandwidth import tune
+from vwta.distributions.mixtures import DiracMixture, KernelMixture, VoronoiMixture
+from vwta.geometry.kernels import Gaussian, Uniform, VonMisesFisher
+from vwta.geometry.spaces import Box, Sphere
 
 DOUBLE = torch.float64
 

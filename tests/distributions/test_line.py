@@ -10,18 +10,11 @@ import torch
 from scipy import integrate, special, stats
 from torch import Tensor
 
-from vwta import (
-    Average,
-    Box,
-    DiracMixture,
-    Gaussian,
-    KernelMixture,
-    Sphere,
-    Uniform,
-    VonMisesFisher,
-    VoronoiMixture,
-)
+from vwta.distributions.average import Average
 from vwta.distributions.line import cdf, log_mass_between, truncated_kernels
+from vwta.distributions.mixtures import DiracMixture, KernelMixture, VoronoiMixture
+from vwta.geometry.kernels import Gaussian, Uniform, VonMisesFisher
+from vwta.geometry.spaces import Box, Sphere
 
 DOUBLE = torch.float64
 INF = math.inf
@@ -176,7 +169,7 @@ def test_samples_follow_the_cdf(name: str) -> None:
     assert found.pvalue > 1e-3
 
 
-# What masses must satisfy
+# Properties of masses
 
 
 @pytest.mark.parametrize("name", LAWS)

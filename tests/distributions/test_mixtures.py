@@ -8,19 +8,10 @@ from scipy.stats import chisquare
 from torch import Tensor
 from torch.distributions import Categorical, Independent, MixtureSameFamily, Normal
 
-from vwta import (
-    Box,
-    DiracMixture,
-    Directions,
-    Gaussian,
-    KernelMixture,
-    Sphere,
-    Uniform,
-    VonMisesFisher,
-    VoronoiMixture,
-)
-from vwta.geometry.kernels import Kernel
-from vwta.geometry.spaces import Space
+from vwta.distributions.mixtures import DiracMixture, KernelMixture, VoronoiMixture
+from vwta.geometry.directions import Directions
+from vwta.geometry.kernels import Gaussian, Kernel, Uniform, VonMisesFisher
+from vwta.geometry.spaces import Box, Space, Sphere
 
 DOUBLE = torch.float64
 SPACES: dict[str, tuple[Space, int]] = {
@@ -79,7 +70,7 @@ def grid(name: str, count: int) -> tuple[Tensor, Tensor]:
     return y, torch.full((len(y),), 4 * math.pi / len(y), dtype=DOUBLE)
 
 
-# What a density must satisfy
+# Properties of a density
 
 
 @pytest.mark.parametrize("name", BOUNDED)

@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def undisturbed(
     tmp_path_factory: pytest.TempPathFactory, copy_repository: Callable[[Path], Path]
 ) -> tuple[dict[str, str], float]:
-    """What the smoke tier gives, and how many seconds it takes."""
+    """Results of the smoke tier, and how many seconds it takes."""
     tree = Tree(copy_repository(tmp_path_factory.mktemp("undisturbed")))
     with closing(tree):
         seconds = tree.finish()

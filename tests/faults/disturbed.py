@@ -6,10 +6,12 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +37,7 @@ class Tree:
     def start(self, *targets: str, locked: bool = True) -> subprocess.Popen[str]:
         """Starts a run, with or without the lock of `make reproduce`; its output goes to a file."""
         command = [sys.executable, "-m", "vwta.workflow.lock"] if locked else []
-        command += [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile"]
-        command += ["config/smoke.yaml", *self.overlays, "--", *targets]
+        command += self._command("--cores", "2", targets=targets)
         with (self.folder / "output.txt").open("w") as output:
             process = subprocess.Popen(
                 command,
@@ -49,6 +50,24 @@ class Tree:
             )
         self.started.append(process)
         return process
+
+    def _command(self, *options: str, targets: Iterable[str]) -> list[str]:
+        files = ["--configfile", "config/smoke.yaml", *self.overlays]
+        return [sys.executable, "-m", "snakemake", *options, *files, "--", *targets]
+
+    def declared(self, *targets: str) -> set[str]:
+        """Names of the results that targets need, by the rules."""
+        done = subprocess.run(
+            self._command("--dry-run", "--forceall", targets=targets),
+            cwd=self.folder,
+            env=environment(self.folder),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        lines = re.findall("^ +output: (.*)$", done.stdout + done.stderr, re.MULTILINE)
+        place = f"{self.results.relative_to(self.folder)}/"
+        return {name.removeprefix(place) for line in lines for name in line.split(", ")}
 
     def close(self) -> None:
         """Kills what still runs, as after a test that failed."""
@@ -93,7 +112,7 @@ class Tree:
         }
 
     def left_behind(self) -> list[str]:
-        """What a finished run must not leave: temporary names, unfinished work, locks."""
+        """Things that a finished run must not leave: temporary names, unfinished work, locks."""
         hidden = [path for path in self.results.rglob(".*") if path.name != ".unfinished"]
         hidden += self.results.glob(".unfinished/*")
         hidden += self.folder.glob(".snakemake/locks/*")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ import pytest
 from disturbed import Tree
 
 from vwta.io.errors import NoSpace
-from vwta.paper.data.fetch import File, Source, fetch
-from vwta.paper.data.transfer import Policy
+from vwta.paper.downloads.fetch import File, Source, fetch
+from vwta.paper.downloads.transfer import Policy
 
 TARGETS = ("synthetic", "results/smoke/uci/metrics/evaluation.parquet")
 
@@ -39,7 +39,7 @@ def small(tree: Tree) -> Iterator[Tree]:
 
 
 def test_run_goes_on_when_there_is_room(
-    small: Tree, tmp_path: Path, copy_repository: Callable[[Path], Path]
+    small: Tree, undisturbed: tuple[dict[str, str], float]
 ) -> None:
     """The disk grows step by step, so that it is full in one stage after the other."""
     messages = 0
@@ -58,9 +58,9 @@ def test_run_goes_on_when_there_is_room(
     assert status == 0, small.output()
     assert messages >= 3
     assert small.left_behind() == []
-    other = Tree(copy_repository(tmp_path / "other"))
-    other.finish(*TARGETS)
-    assert small.content() == other.content()
+    wanted, _ = undisturbed
+    declared = small.declared(*TARGETS)
+    assert small.content() == {name: wanted[name] for name in wanted if name in declared}
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_download_goes_on_when_there_is_room(
     )
     policy = Policy(attempts=1, sleep=lambda _: None, margin=0)
     if not told:
-        monkeypatch.setattr("vwta.paper.data.transfer.check_space", lambda *arguments: None)
+        monkeypatch.setattr("vwta.paper.downloads.transfer.check_space", lambda *arguments: None)
     with pytest.raises(NoSpace, match="Remedy: free some space"):
         fetch(file, cache, None, policy)
     assert not (cache / "big").exists()

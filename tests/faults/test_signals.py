@@ -49,7 +49,7 @@ def test_training_resumes(longer: Tree, study: str, number: signal.Signals) -> N
     assert process.wait() != 0
     assert seconds < 10
     assert f"{number.name} at epoch" in longer.log(rule)
-    assert "run again to go on" in longer.output()
+    assert "run again to continue" in longer.output()
     longer.finish(target)
     assert "resumed at epoch" in longer.log(rule)
     resumed = longer.content()[STUDIES[study]]

@@ -2,16 +2,18 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from vwta.distributions.mixtures import VoronoiMixture
+from vwta.geometry.angles import from_angles
+from vwta.geometry.grids import bin_centres
 from vwta.geometry.kernels import Uniform
-from vwta.geometry.outlines import Outlines
+from vwta.geometry.outlines import Outlines, sphere_borders
 from vwta.geometry.polygons import corners
-from vwta.geometry.spaces import Box
-from vwta.nn.networks import bin_centres
+from vwta.geometry.spaces import Box, unit
 from vwta.seeds import generator
 
 SQUARE = Box([-1.0, -1.0], [1.0, 1.0])
@@ -86,3 +88,27 @@ def test_a_twin_has_no_cell() -> None:
     assert cells.areas[0, 2] == cells.diameters[0, 2] == cells.radii[0, 2] == 0
     assert (cells.reach(torch.eye(2, dtype=torch.float64))[0, 2] == 0).all()
     assert cells.areas.sum().item() == pytest.approx(4)
+
+
+@pytest.mark.parametrize("K", [5, 9, 30])
+def test_borders_on_the_sphere_are_halfway_between_the_two_nearest_atoms(K: int) -> None:
+    points = unit(torch.randn(K, 3, generator=generator(0), dtype=torch.float64))
+    found = sphere_borders(points, 0.5)
+    assert len(found) == 3 * K - 6  # Euler: three borders meet in each corner
+    for border in (arc.numpy() for arc in found):
+        cosines = border @ points.numpy().T
+        nearest = np.sort(cosines, axis=1)
+        assert np.allclose(nearest[:, -1], nearest[:, -2], atol=1e-9)
+        inner = np.argsort(cosines, axis=1)[1:-1, -2:]
+        assert len({tuple(sorted(pair)) for pair in inner.tolist()}) == 1
+        steps = np.linalg.norm(np.diff(border, axis=0), axis=1)
+        assert np.rad2deg(steps).max() <= 0.5
+
+
+def test_two_atoms_on_the_sphere_share_a_great_circle() -> None:
+    angles = torch.tensor([[20.0, 10.0], [70.0, -30.0]], dtype=torch.float64).deg2rad()
+    atoms = from_angles(angles)
+    border = torch.cat(sphere_borders(atoms, 0.5)).numpy()
+    normal = (atoms[0] - atoms[1]).numpy()
+    assert np.allclose(border @ normal, 0, atol=1e-9)
+    assert np.allclose(border.min(0), -border.max(0), atol=1e-3)  # all the way around

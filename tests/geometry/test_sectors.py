@@ -138,8 +138,8 @@ def test_mass_and_moments_on_the_sphere(count: int, h: float) -> None:
     kappa = h**-2
     checked = 0
     for atom in range(count):
-        pieces = sphere_triangles(points, atom)
-        if any(np.linalg.det(p) == 0 or p.sum(0) @ p[0] < 1.2 for p in pieces):
+        triangles = sphere_triangles(points, atom)
+        if any(np.linalg.det(p) == 0 or p.sum(0) @ p[0] < 1.2 for p in triangles):
             continue
         z = points[atom]
 
@@ -147,7 +147,7 @@ def test_mass_and_moments_on_the_sphere(count: int, h: float) -> None:
             scale = kappa / (2 * math.pi * -math.expm1(-2 * kappa))
             return scale * np.exp(kappa * (y @ z - 1))
 
-        mass = integrate(pieces, density)
+        mass = integrate(triangles, density)
         assert d.log_cell_mass[atom].item() == pytest.approx(math.log(mass), abs=1e-7)
         alone = torch.zeros(count, dtype=torch.float64)
         alone[atom] = 1
@@ -155,7 +155,7 @@ def test_mass_and_moments_on_the_sphere(count: int, h: float) -> None:
         first, second = (
             np.array(
                 [
-                    integrate(pieces, lambda y, i=i, p=p: density(y) * y[..., i] ** p)
+                    integrate(triangles, lambda y, i=i, p=p: density(y) * y[..., i] ** p)
                     for i in range(3)
                 ]
             )

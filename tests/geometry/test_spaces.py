@@ -51,7 +51,7 @@ def test_targets_on_the_sphere_are_normalised_and_never_outside() -> None:
     y = torch.tensor([[0.0, 0.0, 1.00001], [0.6, 0.8, 0.0], [math.nan, 0.0, 0.0]]).double()
     assert torch.equal(Sphere().normalise(y[:2], "y", True), Sphere().project(y[:2]))
     assert not Sphere().outside(y).any()
-    with pytest.raises(ValueError, match=r"y .* is no unit vector"):
+    with pytest.raises(ValueError, match=r"y .* is not a unit vector"):
         Sphere().normalise(2 * y, "y", True)
 
 
@@ -72,7 +72,7 @@ def test_unit_vectors_are_snapped_to_a_grid_as_fine_as_their_rounding() -> None:
 def test_errors_name_the_point_and_the_space() -> None:
     with pytest.raises(ValueError, match=r"points \[2.0, 0.0\] lies outside Box"):
         Box(-1.0, 1.0).check(torch.tensor([[0.0, 0.0], [2.0, 0.0]]), "points")
-    with pytest.raises(ValueError, match=r"y \[2.0, 0.0, 0.0\] is no unit vector"):
+    with pytest.raises(ValueError, match=r"y \[2.0, 0.0, 0.0\] is not a unit vector"):
         Sphere().check(torch.tensor([[2.0, 0.0, 0.0]]), "y")
     with pytest.raises(ValueError, match="3 coordinates"):
         Box([0.0, 0.0], [1.0, 1.0]).dim(3)

@@ -24,7 +24,7 @@ DIED = "I/O error: No space left on device (os error 28)"
         (BadTable("mine.csv: no. Remedy: yes"), "mine.csv: no. Remedy: yes"),
         (ValueError("x.csv: twice. Remedy: once"), "x.csv: twice. Remedy: once"),
         (Interrupted("SIGTERM: saved; run again"), "SIGTERM: saved; run again"),
-        (KeyboardInterrupt(), "interrupted; run again to go on"),
+        (KeyboardInterrupt(), "interrupted; run again to continue"),
         (
             FloatingPointError("lower the learning rate (now 1)"),
             "lower the learning rate (now 1). ",

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.distributions import Categorical, Independent, MixtureSameFamily, Normal
 
+from vwta.geometry.grids import bin_centres
 from vwta.nn.heads import Components, Hypotheses, SoftmaxHypotheses
 from vwta.nn.losses import (
     annealed,
@@ -19,7 +20,6 @@ from vwta.nn.losses import (
     winner_distance,
     wta,
 )
-from vwta.nn.networks import bin_centres
 
 
 def draw(batch: int, K: int, d: int) -> tuple[Hypotheses, torch.Tensor]:

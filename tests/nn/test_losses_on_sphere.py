@@ -8,17 +8,16 @@ import torch
 from scipy.stats import vonmises_fisher
 from torch import Tensor
 
+from vwta.geometry.grids import bin_directions
 from vwta.geometry.spaces import unit
 from vwta.nn.heads import Components, Hypotheses
 from vwta.nn.losses import (
-    angle,
     scoring,
     sphere_mixture,
     sphere_scoring,
     sphere_winner_distance,
     sphere_wta,
 )
-from vwta.nn.seldnet import bin_directions
 
 B, T, K, S = 2, 6, 5, 3
 
@@ -114,29 +113,6 @@ def test_silence_has_no_loss() -> None:
         assert loss.item() == 0
         for gradient in torch.autograd.grad(loss, [*hypotheses]):
             assert (gradient == 0).all()
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("turn", [0.0, 1e-6, 1e-3, 1.0, math.pi - 1e-3, math.pi])
-def test_angle_and_its_gradient(turn: float, dtype: torch.dtype) -> None:
-    """The gradient has length 1 along the arc, except where it has no direction."""
-    b = torch.tensor([0.36, 0.48, 0.8], dtype=torch.float64)
-    tangent = torch.tensor([0.8, -0.6, 0.0], dtype=torch.float64)
-    a = (math.cos(turn) * b + math.sin(turn) * tangent).to(dtype)
-    if turn in (0.0, math.pi):
-        a = b.to(dtype) * (1 if turn == 0 else -1)
-    a.requires_grad_()
-    found = angle(a, b.to(dtype))
-    assert found.item() == pytest.approx(turn, abs=3e-7 if dtype == torch.float32 else 1e-15)
-    found.backward()
-    if turn in (0.0, math.pi):
-        assert (a.grad == 0).all()
-    elif turn > 1e-4 or dtype == torch.float64:
-        along = math.cos(turn) * tangent - math.sin(turn) * b
-        assert torch.allclose(a.grad.double(), along, atol=1e-3)
-    else:
-        assert torch.isfinite(a.grad).all()
-        assert a.grad.norm() < 1.1
 
 
 def test_hypotheses_on_and_opposite_to_targets_train() -> None:

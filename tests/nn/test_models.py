@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from vwta.distributions.mixtures import DiracMixture, KernelMixture, VoronoiMixture
+from vwta.geometry.grids import bin_centres
 from vwta.geometry.kernels import Gaussian, Kernel, Uniform
 from vwta.geometry.spaces import Box, Space
 from vwta.nn.heads import Hypotheses
@@ -16,7 +17,6 @@ from vwta.nn.networks import (
     HistogramNetwork,
     MixtureNetwork,
     WTANetwork,
-    bin_centres,
 )
 
 SQUARE = Box([-1.0, -1.0], [1.0, 1.0])

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
+from vwta.geometry.grids import bin_directions
 from vwta.geometry.kernels import Kernel, Uniform, VonMisesFisher
 from vwta.geometry.spaces import Sphere, unit
 from vwta.nn.losses import sphere_mixture
@@ -17,7 +18,6 @@ from vwta.nn.seldnet import (
     DirectionMixture,
     DirectionNetwork,
     Sizes,
-    bin_directions,
 )
 
 SMALL = Sizes(channels=8, frames=5, bands=16, filters=3, pools=[4, 2], width=4, layers=2)

@@ -1,21 +1,18 @@
 """Networks on spectrograms: sizes, directions, gradients."""
 
-import math
-
 import pytest
 import torch
 from torch import Tensor, nn
 
+from vwta.geometry.angles import from_degrees
+from vwta.geometry.grids import bin_directions
 from vwta.nn.seldnet import (
     DirectionHistogram,
     DirectionMixture,
     DirectionNetwork,
     SELDnet,
     Sizes,
-    bin_directions,
-    directions,
 )
-from vwta.paper.data.ansyn import unit_vector
 
 SMALL = Sizes(channels=8, frames=5, bands=16, filters=3, pools=[4, 2], width=4, layers=2)
 PUBLISHED = Sizes(
@@ -103,7 +100,7 @@ def test_one_matrix_is_a_head_for_each_hypothesis() -> None:
         rows = [2 * k, 2 * k + 1, 12 + k]
         a, e, s = (features @ network.heads.weight[rows].T + network.heads.bias[rows]).unbind(-1)
         expected = torch.from_numpy(
-            unit_vector(*(angle.rad2deg().detach().numpy() for angle in (a, e)))
+            from_degrees(*(angle.rad2deg().detach().numpy() for angle in (a, e)))
         )
         assert torch.allclose(points[..., k, :], expected.float(), atol=1e-5)
         assert torch.allclose(logits[..., k], s, atol=1e-6)
@@ -136,20 +133,3 @@ def test_other_shapes_are_refused() -> None:
         network(spectrograms()[:, :, :4])
     with pytest.raises(ValueError, match=r"\[4, 8\].*16 bands"):
         SELDnet(**{**SMALL, "pools": [4, 8]})
-
-
-@pytest.mark.parametrize(("rows", "columns"), [(3, 3), (4, 4), (5, 4), (5, 5)])
-def test_bins_follow_the_printed_formula(rows: int, columns: int) -> None:
-    pairs = [(i, j) for i in range(1, rows + 1) for j in range(1, columns + 1)]
-    azimuths = [-180 + (i - 0.5) * 360 / rows for i, _ in pairs]
-    elevations = [-90 + (j - 0.5) * 180 / columns for _, j in pairs]
-    expected = torch.from_numpy(unit_vector(azimuths, elevations))
-    assert torch.allclose(bin_directions(rows, columns), expected)
-
-
-def test_directions_wrap() -> None:
-    """An elevation beyond the pole comes down on the other side."""
-    angles = torch.tensor([[0.3, 2.0], [0.3 + 2 * math.pi, 2.0], [0.3 + math.pi, math.pi - 2.0]])
-    first, *others = directions(angles.double())
-    for other in others:
-        assert torch.allclose(first, other, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Tables of several parts: rows know where they come from, and the newest piece counts."""
+"""Tables of several parts: rows know where they come from, and the newest chunk counts."""
 
 from pathlib import Path
 from typing import Any
@@ -11,17 +11,17 @@ from vwta.paper.collection import collect, cost, merge, read_parts, write_parts
 from vwta.paper.metrics import COLUMNS, tidy
 
 
-def piece(folder: Path, code: str, *rows: dict[str, Any], dataset: str = "moons") -> Path:
-    """A collected table of one part, whose path is the same in all pieces."""
+def chunk(folder: Path, code: str, *rows: dict[str, Any], dataset: str = "moons") -> Path:
+    """A collected table of one part, whose path is the same in all chunks."""
     table = tidy([{"metric": "nll", "n": 10, **row} for row in rows], dataset=dataset)
     path = folder / f"{code}.parquet"
     write_parts(path, {"results/metrics.parquet": (table, {"provenance": {"code": code}})})
     return path
 
 
-def merged(folder: Path, *pieces: Path) -> Path:
-    path = folder / "-".join(piece.stem for piece in pieces)
-    for one in pieces:
+def merged(folder: Path, *chunks: Path) -> Path:
+    path = folder / "-".join(chunk.stem for chunk in chunks)
+    for one in chunks:
         merge(path, one, path)
     return path
 
@@ -49,8 +49,8 @@ def test_parts_say_which_rows_are_theirs(tmp_path: Path) -> None:
 
 
 def test_rows_about_the_same_are_replaced(tmp_path: Path) -> None:
-    old = piece(tmp_path, "old", {"seed": 1, "value": 1.0}, {"value": 2.0}, {"h": 0.1, "value": 3})
-    new = piece(tmp_path, "new", {"seed": 2, "value": 4.0}, {"value": 5.0, "n": 20})
+    old = chunk(tmp_path, "old", {"seed": 1, "value": 1.0}, {"value": 2.0}, {"h": 0.1, "value": 3})
+    new = chunk(tmp_path, "new", {"seed": 2, "value": 4.0}, {"value": 5.0, "n": 20})
     path = merged(tmp_path, old, new)
     assert owners(path) == {"old": [1.0, 3.0], "new": [4.0, 5.0]}
     assert read_table(path).dtypes.astype(str).to_dict() == COLUMNS
@@ -60,7 +60,7 @@ def test_rows_about_the_same_are_replaced(tmp_path: Path) -> None:
 
 def test_part_without_rows_is_dropped(tmp_path: Path) -> None:
     row = {"seed": 1, "value": 1.0}
-    path = merged(tmp_path, piece(tmp_path, "old", row), piece(tmp_path, "new", row))
+    path = merged(tmp_path, chunk(tmp_path, "old", row), chunk(tmp_path, "new", row))
     assert owners(path) == {"new": [1.0]}
 
 
@@ -68,8 +68,8 @@ def test_tuned_bandwidth_takes_the_place_of_another(tmp_path: Path) -> None:
     def found(h: float, tuned: bool) -> dict[str, Any]:
         return {"h": h, "tuned": tuned, "value": h}
 
-    old = piece(tmp_path, "old", found(0.11, True), found(0.1, False))
-    new = piece(tmp_path, "new", found(0.12, True), found(0.2, False))
+    old = chunk(tmp_path, "old", found(0.11, True), found(0.1, False))
+    new = chunk(tmp_path, "new", found(0.12, True), found(0.2, False))
     assert owners(merged(tmp_path, old, new)) == {"old": [0.1], "new": [0.12, 0.2]}
 
 
@@ -90,20 +90,20 @@ def test_curve_is_replaced_as_a_whole(tmp_path: Path) -> None:
 
 
 def test_order_and_repetition_do_not_matter(tmp_path: Path) -> None:
-    pieces = [
-        piece(tmp_path, code, {"seed": seed, "value": seed}, {"seed": seed, "K": 9, "value": 0.5})
+    chunks = [
+        chunk(tmp_path, code, {"seed": seed, "value": seed}, {"seed": seed, "K": 9, "value": 0.5})
         for code, seed in (("a", 1), ("b", 2), ("c", 3))
     ]
-    pieces.append(piece(tmp_path, "d", {"seed": 1, "value": 0.0}, dataset="gaussian"))
-    once = merged(tmp_path, *pieces).read_bytes()
-    assert merged(tmp_path, *pieces[::-1]).read_bytes() == once
-    assert merged(tmp_path, *pieces, *pieces[:2]).read_bytes() == once
+    chunks.append(chunk(tmp_path, "d", {"seed": 1, "value": 0.0}, dataset="gaussian"))
+    once = merged(tmp_path, *chunks).read_bytes()
+    assert merged(tmp_path, *chunks[::-1]).read_bytes() == once
+    assert merged(tmp_path, *chunks, *chunks[:2]).read_bytes() == once
 
 
 def test_unaccounted_rows_are_named(tmp_path: Path) -> None:
     table = tidy([{"value": 0.5}])
     write_table(tmp_path / "old", table, {"parts": {"a": {"provenance": {}}}})
-    with pytest.raises(ValueError, match=r"account for 0 of 1 rows\. Remedy: collect it anew"):
+    with pytest.raises(ValueError, match=r"account for 0 of 1 rows\. Remedy: collect it again"):
         merge(tmp_path / "none", tmp_path / "old", tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

@@ -19,14 +19,13 @@ from vwta.nn.heads import Hypotheses
 from vwta.nn.networks import MLP
 from vwta.paper import collection, estimators, methods, networks, problems, studies
 from vwta.paper.audio import networks as sphere
-from vwta.paper.data.synthetic import SingleGaussian
 from vwta.paper.estimators import ESTIMATORS, Recipe
 from vwta.paper.figures.against_K import quantitative
 from vwta.paper.figures.nll_against_h import nll_against_h
 from vwta.paper.figures.qualitative import qualitative
 from vwta.paper.figures.training_curves import training_curves
 from vwta.paper.methods import METHODS, Method, Network, in_panel, networks_in
-from vwta.paper.metrics import tidy
+from vwta.paper.metrics import MetricsFile, tidy
 from vwta.paper.networks import build
 from vwta.paper.registry import Training
 from vwta.paper.synthetic import evaluate as measuring
@@ -35,6 +34,7 @@ from vwta.paper.synthetic.generate import generate
 from vwta.paper.synthetic.predict import predict
 from vwta.paper.synthetic.tables import protocols_side_by_side
 from vwta.paper.synthetic.train import Settings, train
+from vwta.paper.synthetic.true_laws import SingleGaussian
 from vwta.paper.training import Job
 from vwta.paper.uci.tables import write_tables
 
@@ -97,11 +97,10 @@ def trained(toy: str, tmp_path: Path) -> Path:
 
 
 def test_a_toy_method_is_trained_and_measured(trained: Path) -> None:
-    names: dict[str, Any] = {"code": "", "protocol": "paper", "dataset": "single_gaussian"}
-    network, data, path = trained / "network", trained / "data", trained / "metrics"
-    law = SingleGaussian()
-    measuring.evaluate([network], data, path, law, EVALUATION, **names)
-    table = read_table(path)
+    network, data = trained / "network", trained / "data"
+    output = MetricsFile(trained / "metrics", "synthetic", "paper", "single_gaussian", code="")
+    measuring.evaluate([network], data, SingleGaussian(), EVALUATION, output)
+    table = read_table(output.path)
     nll = table[(table["metric"] == "nll") & (table["method"] == "toy")]
     assert nll["h"].tolist()[:2] == [0.2, 0.5]
     assert nll["tuned"].tolist() == [False, False, True]
@@ -117,8 +116,8 @@ def test_a_toy_method_is_trained_and_measured(trained: Path) -> None:
         sampler="exact",
         unif_emd="cells",
     )
-    transport.evaluate_emd(network, data, path, {}, distances, model="toy", K=4, **names)
-    assert read_table(path)["method"].tolist() == ["toy"]
+    transport.evaluate_emd(network, data, {}, distances, output, model="toy", K=4)
+    assert read_table(output.path)["method"].tolist() == ["toy"]
 
 
 def test_a_toy_method_is_drawn(trained: Path) -> None:
@@ -174,11 +173,14 @@ def test_a_toy_method_is_tabulated(toy: str, tmp_path: Path) -> None:
 def test_tables_know_the_same_names() -> None:
     assert {recipe.network for recipe in ESTIMATORS.values()} == methods.NETWORKS.keys()
     assert {*ESTIMATORS, *methods.NETWORKS} <= METHODS.keys()
-    assert {recipe.twin for recipe in ESTIMATORS.values()} - {None} <= ESTIMATORS.keys()
+    assert methods.PROPOSED in ESTIMATORS
+    assert {recipe.limit_of for recipe in ESTIMATORS.values()} - {None} <= ESTIMATORS.keys()
     trained = {"synthetic": networks.NETWORKS, "uci": networks.NETWORKS, "audio": sphere.NETWORKS}
     assert trained.keys() == studies.STUDIES.keys()
     for study, table in trained.items():
         assert networks_in(study).keys() == table.keys()
+        on_grid = {name for name, network in networks_in(study).items() if network.on_grid}
+        assert on_grid == {name for name, training in table.items() if training.fixed}
         measured = {recipe.network for recipe in estimators.measured_in(study).values()}
         assert measured == table.keys()
     assert {problem.study for problem in problems.PROBLEMS.values()} == trained.keys()

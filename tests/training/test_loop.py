@@ -15,9 +15,9 @@ from vwta.io.errors import Interrupted
 from vwta.io.storage import read_tensors
 from vwta.nn.losses import winner_distance, wta
 from vwta.nn.networks import WTANetwork, initialise
-from vwta.paper.data.synthetic import problem
 from vwta.paper.synthetic.generate import generate
 from vwta.paper.synthetic.train import Annealing, FreshData, Settings, train
+from vwta.paper.synthetic.true_laws import problem
 from vwta.paper.training import Job
 from vwta.training import checkpoints
 from vwta.training import loop as training

@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from archives import zipped
 from loading import environment
 from scipy.io import wavfile
 
 from vwta.io.storage import read_table
-from vwta.paper.data.ansyn import CLASSES, COLUMNS, RATE, list_scenes, read_scene
+from vwta.paper.audio.ansyn import CLASSES, COLUMNS, RATE, list_scenes, read_scene
 
 SCENES = "results/smoke/audio/scenes/{source}/ov1_split{split}"
 API = "/api/records/1237703"
@@ -75,7 +75,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def edit(tree: Path, entry: str, **changes: Any) -> None:
-    """Changes an audio entry of the table of files, which then may name this very machine."""
+    """Changes an audio entry of the table of files, which then may name this machine."""
     path = tree / "config/data.yaml"
     table = yaml.safe_load(path.read_text(encoding="utf-8"))
     table["audio"][entry] |= changes
@@ -92,14 +92,6 @@ def tree(tmp_path: Path, copy_repository: Callable[[Path], Path]) -> Path:
 def wav(seconds: float, channels: int) -> bytes:
     buffer = io.BytesIO()
     wavfile.write(buffer, RATE, np.ones((round(seconds * RATE), channels), np.int16).squeeze())
-    return buffer.getvalue()
-
-
-def zipped(members: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
     return buffer.getvalue()
 
 
@@ -152,7 +144,7 @@ def test_scenes_of_recordings(tree: Path, tmp_path: Path, website: Any) -> None:
     _, events = read_scene(scene)
     assert events[0].end - events[0].start == pytest.approx(0.4)
     website.answers.clear()
-    other = {**OVERLAY["audio"]["scenes"], "sounds": 9}  # by formula
+    other = {**OVERLAY["audio"]["scenes"], "sounds": 9}  # synthesised
     assert nothing_to_do(tree, target, source="resynthesis", mirror=tmp_path, scenes=other)
 
 

@@ -26,13 +26,13 @@ from vwta.__main__ import main as command
 from vwta.io.errors import explained
 from vwta.io.storage import write_tensors
 from vwta.nn.networks import initialise
+from vwta.paper.audio.ansyn import COLUMNS, RATE, Scene
 from vwta.paper.audio.features import Settings as Features
 from vwta.paper.audio.features import make_features
 from vwta.paper.audio.sources import unpack_split
-from vwta.paper.data.ansyn import COLUMNS, RATE, Scene
-from vwta.paper.data.fetch import File, Source, fetch
-from vwta.paper.data.transfer import Policy
-from vwta.paper.data.zenodo import read_lock
+from vwta.paper.downloads.fetch import File, Source, fetch
+from vwta.paper.downloads.transfer import Policy
+from vwta.paper.downloads.zenodo import read_lock
 from vwta.paper.networks import build
 from vwta.paper.synthetic.predict import predict
 from vwta.paper.synthetic.train import Settings as Training
@@ -131,7 +131,7 @@ CONFIGURATIONS = {
 }
 
 
-# Tables of one's own.
+# A user's own tables.
 
 
 def own(text: str, *says: str) -> Case:
@@ -231,7 +231,7 @@ SCENES = {
         f"{CSV}, line 1: the columns are", "they must be", text=HEADER.replace(",dist", "")
     ),
     "unknown class": scene(
-        f"{CSV}, line 2, column 'sound_event_recording': 'bell004.wav' is no class",
+        f"{CSV}, line 2, column 'sound_event_recording': 'bell004.wav' is not a class",
         "the classes are",
         text=HEADER + LINE.replace("knock", "bell"),
     ),
@@ -440,9 +440,9 @@ COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
         [sys.executable, "-m", "vwta.workflow.plan"],
         ("Usage: python -m vwta.workflow.plan TIER",),
     ),
-    "publish, unknown study": (
-        [sys.executable, "workflow/publish.py", "full", "usi"],
-        ("results/full/usi/metrics has no tables", "Remedy: make reproduce TIER=full"),
+    "make, unknown STUDY": (
+        ["make", "publish", "TIER=full", "STUDY=usi"],
+        ("STUDY=usi is unknown", "choose one of: all synthetic uci audio"),
     ),
     "vwta, unknown command": (
         [sys.executable, "-m", "vwta", "verdict"],

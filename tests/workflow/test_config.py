@@ -11,13 +11,13 @@ import yaml
 from loading import ROOT
 from snakemake.utils import update_config
 
-from vwta.paper.data.ansyn import CLASSES
-from vwta.paper.data.regression import splits_sha256
-from vwta.paper.data.synthetic import PROBLEMS
-from vwta.paper.data.uci import SETS, official_splits
+from vwta.paper.audio.ansyn import CLASSES
 from vwta.paper.estimators import swept_in
 from vwta.paper.networks import NETWORKS
 from vwta.paper.problems import title
+from vwta.paper.synthetic.true_laws import PROBLEMS
+from vwta.paper.uci.datasets import FORMATS, official_splits
+from vwta.paper.uci.regression import splits_sha256
 from vwta.workflow import validation
 
 SCHEMAS = ROOT / "workflow/schemas"
@@ -37,7 +37,7 @@ def overlaid(change: dict[str, Any]) -> dict[str, Any]:
 
 
 def complaints(config: Any) -> list[str]:
-    sets = [*SETS, "diabetes"]
+    sets = [*FORMATS, "diabetes"]
     problems = validation.problems(config, SCHEMAS / "config.schema.yaml")
     return problems or validation.contradictions(config, sets)
 
@@ -72,7 +72,7 @@ def test_wrong_sharing_is_explained(sharing: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"networks_of": "improved"}, "data: must go, the networks of improved bring it"),
+        ({"networks_of": "improved"}, "data: must be absent, as the networks of improved have it"),
         (
             {"data_of": "improved"},
             "data: must be there unless data_of or networks_of names a",
@@ -146,7 +146,7 @@ BAD = {
     ),
     "audio fold that holds the same scenes as another": (
         {"audio": {"folds": {"test": {"splits": [2], "parts": ["train"]}}}},
-        "audio.folds.test: has scenes train of split 2, as train has too; one must go",
+        "audio.folds.test: has scenes train of split 2, as train has too; remove one",
     ),
     "bands that cannot be pooled": (
         {"audio": {"features": {"bands": 100}}},
@@ -179,7 +179,7 @@ BAD = {
     ),
     "own table with the name of a set": (
         {"uci": {"datasets": [{"csv": "data/wine.csv", "target": "y"}]}},
-        "uci.datasets[0] = {'csv': 'data/wine.csv', 'target': 'y'}: there is another set of the",
+        "uci.datasets[0] = {'csv': 'data/wine.csv', 'target': 'y'}: there is another data set",
     ),
     "own table with a name for no file of ours": (
         {"uci": {"datasets": [{"csv": "my houses.csv", "target": "y"}]}},
@@ -423,35 +423,51 @@ def test_table_of_files_is_valid() -> None:
     table = read("config/data.yaml")
     assert validation.problems(table, SCHEMAS / "data.schema.yaml") == []
     assert validation.data_contradictions(table) == []
-    assert set(table["uci"]) == {*SETS, "diabetes"}
+    assert set(table["uci"]) == {*FORMATS, "diabetes"}
     for name, entry in table["uci"].items():
-        if name in SETS:
-            assert entry["inputs"] == SETS[name].inputs
+        if name in FORMATS:
+            assert entry["inputs"] == FORMATS[name].inputs
         found = splits_sha256(official_splits(name, entry["rows"], entry["splits"]["count"]))
         assert found == entry["splits"]["sha256"], name
 
 
 BAD_FILES = {
     "plain http": (
-        {"boston": {"file": {"sources": [{"url": "http://host/file"}]}}},
+        {"uci": {"boston": {"file": {"sources": [{"url": "http://host/file"}]}}}},
         "uci.boston.file.sources[0].url = 'http://host/file': must be a text that matches ^https://",
     ),
     "no checksum": (
-        {"boston": {"file": {"checksums": ["sha256:12"]}}},
+        {"uci": {"boston": {"file": {"checksums": ["sha256:12"]}}}},
         "uci.boston.file.checksums[0] = 'sha256:12': must be a text that matches ^(sha256:",
     ),
     "outside of the cache": (
-        {"boston": {"file": {"path": "uci/../../housing.data"}}},
+        {"uci": {"boston": {"file": {"path": "uci/../../housing.data"}}}},
         "uci.boston.file.path = 'uci/../../housing.data': must be a text that matches",
     ),
-    "unknown set": ({"bostn": {}}, "uci.bostn: unknown key, did you mean boston?"),
+    "unknown set": ({"uci": {"bostn": {}}}, "uci.bostn: unknown key, did you mean boston?"),
     "package with an address": (
-        {"boston": {"file": {"package": "scikit-learn"}}},
-        "uci.boston.file.path: must go, a package brings the data",
+        {"uci": {"boston": {"file": {"package": "scikit-learn"}}}},
+        "uci.boston.file.path: must be absent, as a package has the data",
     ),
     "two sets in a file": (
-        {"yacht": {"file": {"path": "uci/housing.data"}}},
+        {"uci": {"yacht": {"file": {"path": "uci/housing.data"}}}},
         "uci.yacht.file.path = uci/housing.data: is that of uci.boston.file too",
+    ),
+    "record of plain http": (
+        {"audio": {"ansyn": {"record": "http://zenodo.org/api/records/1237703"}}},
+        "audio.ansyn.record = 'http://zenodo.org/api/records/1237703': must be a text that matches",
+    ),
+    "page in place of the record": (
+        {"audio": {"ansyn": {"record": "https://zenodo.org/records/1237703"}}},
+        "audio.ansyn.record = 'https://zenodo.org/records/1237703': must be a text that matches",
+    ),
+    "archive with rows": (
+        {"audio": {"sounds": {"rows": 1}}},
+        "audio.sounds.rows: unknown key; allowed: file, per_class, licence, citation",
+    ),
+    "archive at the place of another file": (
+        {"audio": {"sounds": {"file": {"path": "uci/housing.data"}}}},
+        "audio.sounds.file.path = uci/housing.data: is that of uci.boston.file too",
     ),
 }
 
@@ -460,7 +476,7 @@ BAD_FILES = {
 def test_bad_table_of_files_is_explained(case: str) -> None:
     change, message = BAD_FILES[case]
     table = read("config/data.yaml")
-    update_config(table, {"uci": deepcopy(change)})
+    update_config(table, deepcopy(change))
     lines = validation.problems(
         table, SCHEMAS / "data.schema.yaml"
     ) or validation.data_contradictions(table)
@@ -472,37 +488,6 @@ def test_incomplete_entry_is_explained() -> None:
     del table["uci"]["boston"]["file"]["checksums"]
     assert validation.problems(table, SCHEMAS / "data.schema.yaml") == []
     assert validation.data_contradictions(table) == ["uci.boston.file.checksums: missing"]
-
-
-BAD_AUDIO = {
-    "record of plain http": (
-        {"ansyn": {"record": "http://zenodo.org/api/records/1237703"}},
-        "audio.ansyn.record = 'http://zenodo.org/api/records/1237703': must be a text that matches",
-    ),
-    "page in place of the record": (
-        {"ansyn": {"record": "https://zenodo.org/records/1237703"}},
-        "audio.ansyn.record = 'https://zenodo.org/records/1237703': must be a text that matches",
-    ),
-    "archive with rows": (
-        {"sounds": {"rows": 1}},
-        "audio.sounds.rows: unknown key; allowed: file, per_class, licence, citation",
-    ),
-    "archive at the place of another file": (
-        {"sounds": {"file": {"path": "uci/housing.data"}}},
-        "audio.sounds.file.path = uci/housing.data: is that of uci.boston.file too",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", BAD_AUDIO)
-def test_bad_audio_files_are_explained(case: str) -> None:
-    change, message = BAD_AUDIO[case]
-    table = read("config/data.yaml")
-    update_config(table, {"audio": deepcopy(change)})
-    lines = validation.problems(
-        table, SCHEMAS / "data.schema.yaml"
-    ) or validation.data_contradictions(table)
-    assert message in lines[0]
 
 
 def test_schema_and_code_know_the_same_names() -> None:

@@ -38,7 +38,7 @@ def load(path: Path) -> Any:
 
 
 def scopes(study: dict[str, Any], stage: str | None = None) -> dict[str, dict[str, set[Any]]]:
-    """What of a study each protocol runs in a stage."""
+    """The part of a study that each protocol runs in a stage."""
     found = {}
     for name, own in study["protocols"].items():
         found[name] = {

@@ -16,7 +16,7 @@ import yaml
 from loading import environment
 
 from vwta.io.storage import read_tensors
-from vwta.paper.data.regression import matrix_sha256
+from vwta.paper.uci.regression import matrix_sha256
 
 MATRIX = np.arange(70.0).reshape(5, 14) / 8
 
@@ -34,7 +34,7 @@ def to_run(tree: Path, target: str) -> set[str]:
 
 
 def edit(tree: Path, name: str, **changes: Any) -> None:
-    """Changes the entry of a set in the table of files."""
+    """Changes the entry of a data set in the table of files."""
     path = tree / "config/data.yaml"
     table = yaml.safe_load(path.read_text(encoding="utf-8"))
     file = changes.pop("file", {})
@@ -112,9 +112,9 @@ def test_own_tables_and_a_set_that_cannot_be_had(tree: Path) -> None:
 
     status, said = run()
     assert status != 0
-    assert "mine/rents.csv, line 22, column 'rent': 'cheap' is no finite number. Remedy:" in said
+    assert "mine/rents.csv, line 22, column 'rent': 'cheap' is not a finite number. Remedy:" in said
     assert "uci/yacht_hydrodynamics.data could not be downloaded. Tried:" in said
-    assert "Until it is there, the next runs go on without it." in said
+    assert "Until it is there, the next runs continue without it." in said
     assert "Traceback" not in said
     study = tree / "results/smoke/uci"
     assert not (study / "paper/rents").exists()
@@ -123,7 +123,7 @@ def test_own_tables_and_a_set_that_cannot_be_had(tree: Path) -> None:
     rents.write_text(rents.read_text().replace("cheap", "6.5"))
     status, said = run()
     assert status == 0, said
-    assert "The UCI study goes on without yacht, which could not be downloaded" in said
+    assert "The UCI study continues without yacht, which could not be downloaded" in said
     table = (tree / "results/smoke/tables/uci_nll_paper.md").read_text(encoding="utf-8")
     assert re.search(r"\| Yacht \| printed .*\n.* no data", table)
     assert "Boston" not in table

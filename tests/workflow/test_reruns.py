@@ -4,11 +4,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from loading import environment
+from questions import Snakemake
 
 from vwta.io.storage import read_metadata, read_table, read_tensors
 from vwta.paper.estimators import swept_in
@@ -16,6 +19,7 @@ from vwta.paper.metrics import COLUMNS
 from vwta.paper.networks import NETWORKS
 
 RUN = "synthetic/paper/single_gaussian/wta/K9"
+SMOKE = ("--configfile", "config/smoke.yaml")
 
 # Jobs are named by rule; where several files of a rule may change alone, by the file as well.
 PROOFS = {"figure proof_radius", "figure proof_partition"}
@@ -55,14 +59,17 @@ AUDIO_DRAWN = {"table_audio", "figure_audio"}
 AUDIO_MEASURED = {"evaluate_audio", "collect audio evaluation"} | AUDIO_DRAWN
 AUDIO_PREDICTED = {"predict_audio", "show_audio"} | AUDIO_SEEN | AUDIO_MEASURED
 AUDIO_TRAINED = {"train_audio", "collect_curves audio"} | AUDIO_PREDICTED | AUDIO_CURVES
-# Verdicts are given anew when any table of metrics changes.
+# Verdicts are given again when any table of metrics changes.
 TOLD = {"evaluate_synthetic", "evaluate_emd", "evaluate_properties", "evaluate_synthetic_theory"}
 TOLD |= {"evaluate_emd_truth", "evaluate_uci", "evaluate_audio"}
 
 
-def snakemake(tree: Path, *arguments: str) -> str:
-    """Run Snakemake at the smoke tier in a tree; its output."""
-    command = [sys.executable, "-m", "snakemake", "--configfile", "config/smoke.yaml", *arguments]
+Jobs = Callable[..., set[str]]
+
+
+def run(tree: Path, *arguments: str) -> None:
+    """Run the smoke tier in a tree, or a part of it."""
+    command = [sys.executable, "-m", "snakemake", *SMOKE, "--cores", "2", *arguments]
     done = subprocess.run(
         command,
         cwd=tree,
@@ -73,12 +80,10 @@ def snakemake(tree: Path, *arguments: str) -> str:
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    return done.stdout
 
 
-def jobs(tree: Path, *arguments: str) -> set[str]:
-    """Jobs that Snakemake would run: their rules, with what tells figures and tables apart."""
-    output = snakemake(tree, "--dry-run", *arguments)
+def named(output: str) -> set[str]:
+    """Jobs of a dry run: their rules, with what tells figures and tables apart."""
     found = set()
     for rule, about in re.findall(r"^(?:local)?rule (\w+):\n((?: {4}.*\n)+)", output, re.MULTILINE):
         given = dict(re.findall(r"(\w+)=([^,\n]*)", "".join(re.findall("wildcards: .*", about))))
@@ -97,8 +102,21 @@ def tree(tmp_path_factory: pytest.TempPathFactory, copy_repository: Callable[[Pa
     """A copy of the repository in which the smoke tier has run."""
     tree = copy_repository(tmp_path_factory.mktemp("tree"))
     (tree / "README.md").write_text("# Readme\n")
-    snakemake(tree, "--cores", "2")
+    run(tree)
     return tree
+
+
+@pytest.fixture(scope="session")
+def ask(tree: Path) -> Iterator[Callable[..., str]]:
+    """What a dry run with some arguments says."""
+    with closing(Snakemake(tree)) as snakemake:
+        yield partial(snakemake.ask, *SMOKE, "--dry-run")
+
+
+@pytest.fixture(scope="session")
+def jobs(ask: Callable[..., str]) -> Jobs:
+    """Jobs that Snakemake would run, given some arguments."""
+    return lambda *arguments: named(ask(*arguments))
 
 
 @pytest.fixture
@@ -255,11 +273,11 @@ def test_properties_are_tidy(results: Path) -> None:
     assert sorted(swept["h"]) == [0.1, 0.1, 0.2, 0.2, 0.5, 0.5]
 
 
-def test_every_job_has_log_and_benchmark(tree: Path, results: Path) -> None:
+def test_every_job_has_log_and_benchmark(ask: Callable[..., str], results: Path) -> None:
     logs = {path.relative_to(results / "logs").with_suffix("") for path in files(results / "logs")}
     costs = files(results / "benchmarks")
     assert {path.relative_to(results / "benchmarks").with_suffix("") for path in costs} == logs
-    everything = snakemake(tree, "--dry-run", "--forceall", "--quiet", "reason")
+    everything = ask("--forceall", "--quiet", "reason")
     total = re.findall(r"^total +(\d+)$", everything, re.MULTILINE)[-1]
     assert len(logs) == int(total) - 1  # `all` makes nothing
     assert all((pd.read_csv(path, sep="\t")["s"] > 0).all() for path in costs)
@@ -273,14 +291,14 @@ def files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_nothing_is_left_to_do(tree: Path, results: Path) -> None:
-    assert jobs(tree) == set()
+def test_nothing_is_left_to_do(jobs: Jobs, results: Path) -> None:
+    assert jobs() == set()
     assert not files(results / ".unfinished")
 
 
-def test_distances_declare_their_work(tree: Path) -> None:
+def test_distances_declare_their_work(ask: Callable[..., str]) -> None:
     """Thousands of pairs of points: V-WTA is measured at a bandwidth and with a uniform kernel."""
-    output = snakemake(tree, "--dry-run", "--forcerun", "evaluate_emd", "evaluate_emd_truth")
+    output = ask("--forcerun", "evaluate_emd", "evaluate_emd_truth")
     found = re.findall(r"output: .*/(\w+)/K9/emd_seed1234\.parquet\n[^@]*?work=(\d+)", output)
     pairs = 5 * 50**2
     assert set(found) == {
@@ -390,7 +408,7 @@ def test_distances_declare_their_work(tree: Path) -> None:
     ],
 )
 def test_a_change_runs_what_depends_on_it(
-    tree: Path,
+    jobs: Jobs,
     edit: Callable[[str, str, str], None],
     name: str,
     old: str,
@@ -400,22 +418,22 @@ def test_a_change_runs_what_depends_on_it(
     edit(name, old, new)
     verdicts = {"judge"} if again & TOLD else set()
     page = {"report_page"} if again else set()  # which shows all there is
-    assert jobs(tree) == again | verdicts | page
+    assert jobs() == again | verdicts | page
 
 
 def test_edits_without_effect_run_nothing(
-    tree: Path, edit: Callable[[str, str, str], None]
+    jobs: Jobs, edit: Callable[[str, str, str], None]
 ) -> None:
     edit("README.md", "# Readme", "# Read me")
     edit("src/vwta/__init__.py", '"""Conditional', '"""New conditional')
     edit("src/vwta/nn/losses.py", "import torch\n", "import torch  # a comment\n")
     edit("src/vwta/io/provenance.py", "PACKAGES = (", 'PACKAGES = ("pyarrow", ')
-    assert jobs(tree) == set()
+    assert jobs() == set()
 
 
-def test_a_new_seed_trains_itself_alone(tree: Path, edit: Callable[[str, str, str], None]) -> None:
+def test_a_new_seed_trains_itself_alone(jobs: Jobs, edit: Callable[[str, str, str], None]) -> None:
     edit("config/smoke.yaml", "seeds: [1234]", "seeds: [1234, 1244]")
-    assert jobs(tree) == EVALUATED | CURVES | PROPERTIES | {
+    assert jobs() == EVALUATED | CURVES | PROPERTIES | {
         "train_synthetic",
         "judge",
         "report_page",
@@ -423,20 +441,20 @@ def test_a_new_seed_trains_itself_alone(tree: Path, edit: Callable[[str, str, st
 
 
 def test_seeds_are_trained_at_once_and_others_later(
-    tree: Path, edit: Callable[[str, str, str], None]
+    tree: Path, jobs: Jobs, edit: Callable[[str, str, str], None]
 ) -> None:
     """Networks of a stack stay when a seed is added, and when that one has been trained alone."""
     folder = f"results/stack/{RUN}"
     files = [f"{folder}/seed{seed}.safetensors" for seed in (1234, 1244, 1245)]
     edit("config/smoke.yaml", "tier: smoke", "tier: stack")
     edit("config/smoke.yaml", "seeds: [1234]", "seeds: [1234, 1244]")
-    assert jobs(tree, "--", files[0]) == {"generate_synthetic", "train_synthetic_stack"}
-    snakemake(tree, "--cores", "2", "--", files[0])
-    assert jobs(tree, "--", *files[:2]) == set()
+    assert jobs("--", files[0]) == {"generate_synthetic", "train_synthetic_stack"}
+    run(tree, "--", files[0])
+    assert jobs("--", *files[:2]) == set()
     edit("config/smoke.yaml", "[1234, 1244]", "[1234, 1244, 1245]")
-    assert jobs(tree, "--", *files) == {"train_synthetic"}
-    snakemake(tree, "--cores", "2", "--", *files)
-    assert jobs(tree, "--", *files) == set()
+    assert jobs("--", *files) == {"train_synthetic"}
+    run(tree, "--", *files)
+    assert jobs("--", *files) == set()
     records = [read_tensors(tree / file)[1]["provenance"] for file in files]
     assert [(record["seed"], record["stack"]) for record in records] == [
         (1234, 2),
@@ -444,7 +462,7 @@ def test_seeds_are_trained_at_once_and_others_later(
         (1245, 1),
     ]
     edit("src/vwta/nn/losses.py", "squares.argmin(-1)", "squares.argmin(dim=-1)")
-    assert jobs(tree, "--", *files) == {"train_synthetic_stack"}
+    assert jobs("--", *files) == {"train_synthetic_stack"}
 
 
 @pytest.mark.parametrize(
@@ -464,7 +482,7 @@ def test_seeds_are_trained_at_once_and_others_later(
     ],
 )
 def test_stages_and_files_can_be_asked_for(
-    tree: Path, edit: Callable[[str, str, str], None], target: str, rules: set[str]
+    jobs: Jobs, edit: Callable[[str, str, str], None], target: str, rules: set[str]
 ) -> None:
     edit("config/smoke.yaml", "tier: smoke", "tier: other")
-    assert jobs(tree, "--", target) == rules
+    assert jobs("--", target) == rules

@@ -28,7 +28,7 @@ ARGUMENTS = {"shell": False, "verify": True, "allow_pickle": False, "weights_onl
 
 
 def dangers(code: str) -> list[str]:
-    """What a program must not have, each with its line."""
+    """Things that a program must not have, each with its line."""
     found = []
     for node in ast.walk(ast.parse(code)):
         names: set[str] = set()
@@ -86,7 +86,7 @@ def test_rules_start_no_shell() -> None:
 
 
 def test_downloads_have_one_door() -> None:
-    """Only one module speaks to the network; tests/paper/data/test_fetch.py says how."""
+    """Only one module speaks to the network; tests/paper/downloads/test_fetch.py says how."""
     users = [path.name for path in SOURCES if re.search(r"\brequests\b|urlopen", path.read_text())]
     assert users == ["connection.py"]
 

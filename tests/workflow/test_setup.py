@@ -161,7 +161,7 @@ def make(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_unfit_python_gets_one_message(python: str) -> None:
     done = make("setup", f"PYTHON={python}")
     assert done.returncode != 0
-    assert f"PYTHON={python} is no Python 3.11 or newer" in done.stderr
+    assert f"PYTHON={python} is not Python 3.11 or newer" in done.stderr
     assert "Remedy" in done.stderr
 
 

@@ -117,7 +117,7 @@ rule evaluate_audio:
 
 
 rule show_audio:
-    """Take what pictures of scenes show from a network's predictions."""
+    """Select the predictions of a network that pictures of scenes show."""
     input:
         predictions=AUDIO_PREDICTIONS,
         test=AUDIO_STUDY.fold("test"),

@@ -141,8 +141,7 @@ def reported(name, caption="figure"):
     """The picture of a figure, for the report; the table of figures says what it is."""
 
     def picture(wildcards):
-        figures = {**FIGURE, **UCI_PICTURES, **AUDIO_PICTURES}
-        return figures[name.format(**wildcards)]
+        return FIGURE[name.format(**wildcards)]
 
     return report(
         f"{FIGURES}/{name}.png",

@@ -1,5 +1,5 @@
 # Data from elsewhere (config/data.yaml), and what is made of them. A file that cannot be downloaded fails alone. Its
-# content follows from its checksums: another address or way to download it makes nothing anew, so that it has no digest.
+# content follows from its checksums: another address or way to download it makes nothing again, so that it has no digest.
 
 UCI_FILES = {
     entry["file"]["path"]: name
@@ -49,7 +49,7 @@ rule fetch_file:
         file=lambda wildcards, output: uci_file(wildcards),
         places=unrecorded(PLACES),
         note=lambda wildcards, output: f"{NOTES}/{UCI_FILES[wildcards.file]}",
-        until=unrecorded("the next runs go on without it"),
+        until=unrecorded("the next runs continue without it"),
     script:
         "../scripts/fetch_file.py"
 
@@ -78,7 +78,7 @@ rule prepare_uci:
 
 
 rule prepare_own:
-    """Read a table of one's own."""
+    """Read a user's own table."""
     input:
         lambda wildcards: UCI_STUDY.own[wildcards.dataset]["csv"],
     output:
@@ -184,7 +184,7 @@ rule gather_recordings:
 
 
 rule make_scenes:
-    """Make the scenes of an overlap and a split from recordings, or from sounds by formula."""
+    """Make the scenes of an overlap and a split from recordings, or from synthesised sounds."""
     input:
         lambda wildcards: RECORDINGS if wildcards.source == "resynthesis" else [],
     output:

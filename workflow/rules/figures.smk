@@ -16,9 +16,9 @@ AUDIO_SCENES = figure_table.scene_figures(AUDIO_STUDY, AUDIO_SHOWN)
 PICTURES = figure_table.synthetic_figures(
     STUDY, config["figures"], f"{SYNTHETIC}/metrics/{{table}}.parquet", PREDICTIONS
 )
-UCI_TOGETHER = ["nll", "rmse", "search_v_wta", "search_k_wta", "search_tk_hist"]
+UCI_TOGETHER = UCI_STUDY.figures
 AUDIO_TOGETHER = ["nll_against_h", "monte_carlo", "dispersion"]
-# Each of these is a job of its own; the others of a protocol are one job together.
+# Those of a protocol are one job together; each of the others is a job of its own.
 TOGETHER = expand(
     "uci_{name}_{protocol}", name=UCI_TOGETHER, protocol=UCI_STUDY["protocols"]
 ) + expand(
@@ -28,7 +28,6 @@ FIGURE = {
     name: picture
     for table in (PICTURES, UCI_PICTURES, AUDIO_PICTURES, AUDIO_SCENES)
     for name, picture in table.items()
-    if name not in TOGETHER
 }
 HEADLINE_FIRST = [HEADLINE, *(name for name in STUDY.protocols if name != HEADLINE)]
 
@@ -98,7 +97,7 @@ rule figure:
     log:
         f"{LOGS}/figure/{{figure}}.log",
     wildcard_constraints:
-        figure="|".join(FIGURE),
+        figure="|".join(name for name in FIGURE if name not in TOGETHER),
     resources:
         runtime=growing(5),
     params:
@@ -158,7 +157,7 @@ use rule figure_uci as figure_audio with:
 
 
 rule table_protocols:
-    """Write what several protocols give for the same quantities."""
+    """Write the numbers of several protocols side by side."""
     input:
         f"{SYNTHETIC}/metrics/evaluation.parquet",
         f"{SYNTHETIC}/metrics/emd.parquet",

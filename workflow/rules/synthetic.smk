@@ -186,7 +186,7 @@ rule evaluate_emd_truth:
 
 
 rule predict_synthetic:
-    """Keep what the trained networks of a problem predict at chosen inputs, for pictures."""
+    """Store the predictions of the trained networks of a problem at chosen inputs, for figures."""
     input:
         lambda wildcards: expand(
             NETWORK,

@@ -1,4 +1,4 @@
-# Theory of the synthetic problems: reference risks, and what it says of optimal networks, measured on trained ones.
+# Theory of the synthetic problems: reference risks, and properties of optimal networks, measured on trained ones.
 
 
 rule evaluate_synthetic_theory:
@@ -21,7 +21,7 @@ rule evaluate_synthetic_theory:
 
 
 rule evaluate_properties:
-    """Measure on the trained networks of a problem what theory says of optimal ones."""
+    """Measure the properties of optimal networks on the trained ones of a problem."""
     input:
         data=DATA,
         networks=STUDY.networks("properties", NETWORK),

@@ -72,7 +72,7 @@ rule evaluate_uci:
 
 
 rule measure_sizes_uci:
-    """Write how large the data sets of the UCI study are."""
+    """Write the sizes of the data sets of the UCI study."""
     input:
         [uci_table(name) for name in UCI_SETS],
     output:

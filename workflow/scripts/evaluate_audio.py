@@ -4,6 +4,7 @@ from pathlib import Path
 
 from vwta.paper.audio.evaluate import Settings, evaluate
 from vwta.workflow.job import job
+from vwta.workflow.metrics_file import metrics_file
 
 with job(snakemake):
     evaluate(
@@ -11,9 +12,6 @@ with job(snakemake):
         folds={
             name: [Path(file) for file in snakemake.input[name]] for name in ("validation", "test")
         },
-        path=Path(snakemake.output[0]),
         settings=Settings(**snakemake.params.settings),
-        code=snakemake.params.code,
-        protocol=snakemake.wildcards.protocol,
-        dataset=snakemake.wildcards.dataset,
+        output=metrics_file(snakemake, "audio"),
     )

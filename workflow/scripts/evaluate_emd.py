@@ -4,12 +4,12 @@ from pathlib import Path
 
 from vwta.paper.synthetic.transport import Settings, evaluate_emd
 from vwta.workflow.job import job
+from vwta.workflow.metrics_file import metrics_file
 
 with job(snakemake):
     evaluate_emd(
         network=Path(snakemake.input.network),
         data=Path(snakemake.input.data),
-        path=Path(snakemake.output[0]),
         constants=snakemake.params.constants,
         settings=Settings(
             **snakemake.params.emd,
@@ -17,9 +17,7 @@ with job(snakemake):
             **snakemake.params.protocol,
             clouds=snakemake.params.clouds,
         ),
-        code=snakemake.params.code,
-        protocol=snakemake.wildcards.protocol,
-        dataset=snakemake.wildcards.dataset,
+        output=metrics_file(snakemake, "synthetic"),
         model=snakemake.wildcards.model,
         K=int(snakemake.wildcards.K),
     )

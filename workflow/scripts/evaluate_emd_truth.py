@@ -4,14 +4,12 @@ from pathlib import Path
 
 from vwta.paper.synthetic.transport import Reference, evaluate_emd_truth
 from vwta.workflow.job import job
+from vwta.workflow.metrics_file import metrics_file
 
 with job(snakemake):
     evaluate_emd_truth(
         data=Path(snakemake.input.data),
-        path=Path(snakemake.output[0]),
         constants=snakemake.params.constants,
         settings=Reference(**snakemake.params.emd, clouds=snakemake.params.clouds),
-        code=snakemake.params.code,
-        protocol=snakemake.wildcards.protocol,
-        dataset=snakemake.wildcards.dataset,
+        output=metrics_file(snakemake, "synthetic"),
     )

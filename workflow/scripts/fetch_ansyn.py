@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from vwta.paper.data.fetch import fetch
-from vwta.paper.data.zenodo import read_lock
+from vwta.paper.downloads.fetch import fetch
+from vwta.paper.downloads.zenodo import read_lock
 from vwta.workflow.job import job
 from vwta.workflow.notes import noted
 

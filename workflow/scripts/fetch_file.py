@@ -5,7 +5,7 @@ A file that could not be downloaded leaves a note, by which the next run knows t
 
 from pathlib import Path
 
-from vwta.paper.data.fetch import File, fetch
+from vwta.paper.downloads.fetch import File, fetch
 from vwta.workflow.job import job
 from vwta.workflow.notes import noted
 

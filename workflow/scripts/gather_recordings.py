@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from vwta.paper.audio.sources import gather_recordings
-from vwta.paper.data.fetch import File
+from vwta.paper.downloads.fetch import File
 from vwta.workflow.job import job
 from vwta.workflow.notes import noted
 

@@ -1,8 +1,8 @@
-"""Reads from ANSYN's record what archives it has, once."""
+"""Reads the list of archives from ANSYN's record, once."""
 
 from pathlib import Path
 
-from vwta.paper.data.zenodo import lock_record
+from vwta.paper.downloads.zenodo import lock_record
 from vwta.workflow.job import job
 from vwta.workflow.notes import noted
 

@@ -1,4 +1,4 @@
-"""Makes scenes from recordings, or from sounds by formula if there is no input."""
+"""Makes scenes from recordings, or from synthesised sounds if there is no input."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Keeps what the trained networks of a problem predict at chosen inputs."""
+"""Stores the predictions of the trained networks of a problem at chosen inputs."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Reads a table of one's own."""
+"""Reads a user's own table."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Reads a set of the UCI study from its file."""
+"""Reads a data set of the UCI study from its file."""
 
 from pathlib import Path
 

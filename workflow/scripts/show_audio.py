@@ -1,4 +1,4 @@
-"""Takes what pictures show from a network's predictions."""
+"""Selects the predictions of a network that figures show."""
 
 from pathlib import Path
 

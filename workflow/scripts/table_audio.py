@@ -7,8 +7,9 @@ import pandas as pd
 from vwta.io.storage import read_table
 from vwta.paper.audio.tables import write_tables
 from vwta.workflow.job import job
+from vwta.workflow.tolerance import tolerated
 
-with job(snakemake):
+with job(snakemake), tolerated(snakemake.output):
     metrics = read_table(Path(snakemake.input.metrics))
     printed = pd.read_csv(snakemake.input.printed)
     folder = Path(snakemake.output[0]).parent

@@ -7,8 +7,9 @@ import pandas as pd
 from vwta.io.storage import read_table
 from vwta.paper.uci.tables import write_protocols, write_sizes, write_tables
 from vwta.workflow.job import job
+from vwta.workflow.tolerance import tolerated
 
-with job(snakemake):
+with job(snakemake), tolerated(snakemake.output):
     metrics, sizes = (read_table(Path(snakemake.input[name])) for name in ("metrics", "sizes"))
     printed, printed_sizes = (
         pd.read_csv(snakemake.input[name]) for name in ("printed", "printed_sizes")

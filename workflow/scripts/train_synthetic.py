@@ -3,22 +3,12 @@
 from pathlib import Path
 
 from vwta.paper.synthetic.train import Settings, train
-from vwta.paper.training import Job
 from vwta.workflow.job import job
+from vwta.workflow.training_job import training_job
 
 with job(snakemake):
     train(
-        Job(
-            dataset=snakemake.wildcards.dataset,
-            model=snakemake.wildcards.model,
-            K=int(snakemake.wildcards.K),
-            outputs={
-                int(Path(path).stem.removeprefix("seed")): Path(path) for path in snakemake.output
-            },
-            unfinished=Path(snakemake.params.unfinished),
-            device=snakemake.params.device,
-            code=snakemake.params.code,
-        ),
+        training_job(snakemake),
         data=Path(snakemake.input.data),
         constants=snakemake.params.constants,
         settings=Settings(

@@ -16,7 +16,7 @@ Shape = Size | list[int] | tuple[int, ...]
 
 
 class Atoms(Distribution):
-    """Atoms and their masses; the base of all mixtures.
+    """Atoms and their masses: the base class of all mixtures.
 
     Arguments:
         points: atoms, `(*, K, e)`.
@@ -145,12 +145,12 @@ class Atoms(Distribution):
 
 
 def broadcast_shapes(*shapes: Shape) -> Size:
-    """As torch's, whose first call imports symbolic algebra, which takes half a second."""
+    """Batch shape of a mixture's arguments, as torch has it, without importing symbolic algebra."""
     return Size(np.broadcast_shapes(*map(tuple, shapes)))
 
 
 def safe_log(masses: Tensor) -> Tensor:
-    """Log of masses; where they are 0 it is -inf with a gradient of 0, not nan."""
+    """Log of a mixture's masses; where they are 0 it is -inf with a gradient of 0, not nan."""
     present = masses > 0
     return torch.where(present, torch.where(present, masses, 1.0).log(), -math.inf)
 

@@ -16,7 +16,7 @@ from vwta.distributions.atoms import Shape
 
 
 class Average(Distribution):
-    r"""The mean of the densities of M laws, :math:`\frac{1}{M} \sum_m p_m(y)`.
+    r"""A law whose density is the mean of those of M laws, :math:`\frac{1}{M} \sum_m p_m(y)`.
 
     Arguments:
         laws: at least one, all of the same batch and event shape, whichever laws they are.

@@ -19,7 +19,7 @@ RATIO = (math.sqrt(5) - 1) / 2
 
 
 class Minimum(NamedTuple):
-    """Where a function is lowest, as far as a search went.
+    """Outcome of a search, as for a bandwidth: where a function is lowest.
 
     Attributes:
         at: the point with the lowest value met.
@@ -42,7 +42,7 @@ class Minimum(NamedTuple):
 def golden_section(
     function: Callable[[float], float], low: float, high: float, tolerance: float
 ) -> Minimum:
-    """Minimum of a unimodal function, by golden-section search.
+    """Minimum of a unimodal function by golden-section search, as bandwidths are tuned.
 
     The interval shrinks by .618 for each evaluation until it is no longer than `tolerance`. The
     lowest value met is returned, so that a function that is not unimodal never gives a worse point
@@ -135,13 +135,33 @@ def tune(
         return -law.with_bandwidth(h).log_prob(y).mean().item()
 
     if scale == "linear":
-        return golden_section(nll, low, high, tolerance)
+        found = golden_section(nll, low, high, tolerance)
+        _check_likelihood(law, y, found)
+        return found
     found = golden_section(lambda t: nll(math.exp(t)), math.log(low), math.log(high), tolerance)
-    return Minimum(
+    found = Minimum(
         math.exp(found.at),
         found.value,
         tuple((math.exp(point), value) for point, value in found.tried),
         (math.exp(found.interval[0]), math.exp(found.interval[1])),
+    )
+    _check_likelihood(law, y, found)
+    return found
+
+
+def _check_likelihood(
+    law: KernelMixture | VoronoiMixture | Average, y: Tensor, found: Minimum
+) -> None:
+    """Raise an error that names a target without mass, if no bandwidth tried is better."""
+    if math.isfinite(found.value):
+        return
+    log_prob = law.with_bandwidth(found.at).log_prob(y).flatten()
+    bad = torch.nonzero(~log_prob.isfinite())[:, 0]
+    first = y.reshape(len(log_prob), -1)[bad[0]].tolist() if len(bad) else []
+    raise ValueError(
+        f"{len(bad)} of {len(log_prob)} targets have no mass or no number for a likelihood at any "
+        f"bandwidth tried, the first y = {first}: all bandwidths are as bad; leave such targets "
+        "out, or give the atom of every cell a mass above 0"
     )
 
 

@@ -67,7 +67,7 @@ def pit(law: Distribution, y: Tensor) -> Tensor:
 
 
 def pit_deviation(values: Tensor) -> float:
-    r"""Kolmogorov distance :math:`\sup_u |\frac{1}{n} \#\{i : v_i \leq u\} - u|` from uniform.
+    r"""Kolmogorov distance :math:`\sup_u |\frac{1}{n} \#\{i : v_i \leq u\} - u|` of PIT.
 
     Arguments:
         values: outcomes of :func:`pit`, `(n,)`.
@@ -76,8 +76,7 @@ def pit_deviation(values: Tensor) -> float:
         >>> pit_deviation(torch.tensor([0.5, 0.5]))
         0.5
     """
-    if not values.numel():
-        raise ValueError("there are no values: give at least one outcome of pit")
+    _check_outcomes(values)
     ordered = values.flatten().sort().values
     rank = torch.arange(len(ordered) + 1, dtype=ordered.dtype) / len(ordered)
     return torch.maximum(rank[1:] - ordered, ordered - rank[:-1]).max().item()
@@ -96,11 +95,12 @@ def coverage(values: Tensor, level: float = 0.9) -> float:
     """
     if not 0 < level < 1:
         raise ValueError(f"level {level}: expected a number between 0 and 1")
+    _check_outcomes(values)
     return (2 * values - 1).abs().le(level).double().mean().item()
 
 
 def dequantised(law: Distribution, y: Tensor, step: float) -> Tensor:
-    r"""Log-density at `y` of the law with uniform noise of one step added, `(n,)`.
+    r"""Log-density at discrete `y` of a law with uniform noise of one step added, `(n,)`.
 
     .. math:: \log \frac{F(y + s / 2) - F(y - s / 2)}{s}
 
@@ -119,7 +119,7 @@ def dequantised(law: Distribution, y: Tensor, step: float) -> Tensor:
 
 
 def step_of(values: Tensor) -> float:
-    """Step of a discrete target: the smallest gap between neighbouring distinct values.
+    """Step of discrete targets, see :func:`dequantised`: the smallest gap between distinct values.
 
     Arguments:
         values: targets, of any shape; gaps below 1e-9 of their range count as rounding. Give them
@@ -140,6 +140,18 @@ def step_of(values: Tensor) -> float:
     if not len(gaps):
         raise ValueError(f"{len(ordered)} values, all the same: a step needs two that differ")
     return gaps.min().item()
+
+
+def _check_outcomes(values: Tensor) -> None:
+    """Raise an error if there are no outcomes of :func:`pit`, or some of them are nan."""
+    if not values.numel():
+        raise ValueError("there are no values: give at least one outcome of pit")
+    missing = int(values.isnan().sum())
+    if missing:
+        raise ValueError(
+            f"{missing} of {values.numel()} values are nan, neither covered nor not: leave them "
+            "out, or find out why the law has no distribution function there"
+        )
 
 
 def _targets(law: Distribution, y: Tensor) -> Tensor:

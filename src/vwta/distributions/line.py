@@ -22,9 +22,10 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution
 
-from vwta.distributions.atoms import safe_log
+from vwta.distributions.atoms import broadcast_shapes, safe_log
 from vwta.distributions.average import Average
 from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
+from vwta.geometry.memory import in_parts, slices
 from vwta.geometry.spaces import Box
 
 NODES, WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))  # Gauss, on [-1/2, 1/2]
@@ -32,7 +33,7 @@ SMOOTH = 0.5  # a log-density that varies by less is integrated to the last digi
 
 
 class TruncatedKernels(NamedTuple):
-    """P kernels around atoms of the line, each cut on both sides; all in float64, `(*, P)`.
+    """A law on the line as P kernels around atoms, each cut on both sides, in float64, `(*, P)`.
 
     Arguments:
         points: atoms.
@@ -125,9 +126,8 @@ def log_mass_between(law: Distribution, low: Tensor | float, high: Tensor | floa
     low, high = (
         torch.as_tensor(x, dtype=like.dtype, device=like.device).detach() for x in (low, high)
     )
-    each = (TruncatedKernels(*x) for x in zip(*(x.unbind(-1) for x in kernels), strict=True))
-    terms = [kernel.log_mass_between(low, high) for kernel in each]  # one by one: little memory
-    return torch.logsumexp(torch.stack(terms), 0).clamp_max(0)
+    size = like.shape[-1] * 3 * like.element_size()
+    return in_parts(_log_mass_between, (low, high, *kernels), (0, 0, *(1 for _ in kernels)), size)
 
 
 def cdf(law: Distribution, y: Tensor | float) -> Tensor:
@@ -144,7 +144,42 @@ def cdf(law: Distribution, y: Tensor | float) -> Tensor:
         >>> cdf(law, torch.tensor([-0.5, 0.0, 0.5]))
         tensor([0.1250, 0.2500, 0.6250], dtype=torch.float64)
     """
+    if isinstance(law, Average):
+        return torch.stack([cdf(each, y) for each in law.laws]).mean(0)
+    if isinstance(law, VoronoiMixture):
+        return _cdf_of_cells(truncated_kernels(law), y)
     return log_mass_between(law, -math.inf, y).exp()
+
+
+def _cdf_of_cells(kernels: TruncatedKernels, y: Tensor | float) -> Tensor:
+    """Mass below numbers of cells that stand in order: all cells before, and part of one.
+
+    The cell is found by bisection, so that many numbers cost little more than few cells.
+    """
+    z = kernels.points
+    y = torch.as_tensor(y, dtype=z.dtype, device=z.device).detach()
+    shape, batch, count = broadcast_shapes(y.shape, z.shape[:-1]), z.shape[:-1], z.shape[-1]
+    if batch.numel() > 1:  # one law is asked for all numbers at once
+        batch = shape[len(shape) - len(batch) :]
+    rows = TruncatedKernels(*(x.expand(*batch, count).reshape(-1, count) for x in kernels))
+    numbers = y.expand(shape).reshape(shape.numel() // max(batch.numel(), 1), batch.numel())
+    ends = (rows.points + rows.right).cummax(-1).values  # atoms that are repeated come last
+    before = torch.cat([torch.zeros_like(ends[:, :1]), rows.masses.cumsum(-1)[:, :-1]], -1)
+    found = []
+    for part in slices(len(numbers), 160 * batch.numel() + 1):
+        here = numbers[part].T.contiguous()
+        cell = torch.searchsorted(ends, here).clamp_max(count - 1)
+        kernel = TruncatedKernels(*(x.gather(-1, cell) for x in rows))
+        within = kernel.log_mass_between(torch.full_like(here, -math.inf), here).exp()
+        found.append((before.gather(-1, cell) + within).clamp_max(1).T)
+    return torch.cat(found).reshape(shape)
+
+
+def _log_mass_between(low: Tensor, high: Tensor, *kernels: Tensor) -> Tensor:
+    """Log of the mass of truncated kernels `(*, P)` between numbers `(*)`, summed over P."""
+    each = (TruncatedKernels(*x) for x in zip(*(x.unbind(-1) for x in kernels), strict=True))
+    terms = [kernel.log_mass_between(low, high) for kernel in each]  # one by one: little memory
+    return torch.logsumexp(torch.stack(terms), 0).clamp_max(0)
 
 
 def _atoms(law: KernelMixture | VoronoiMixture) -> tuple[Tensor, Tensor, Tensor]:

@@ -20,11 +20,12 @@ from vwta.distributions.atoms import Atoms, Shape, broadcast_shapes, safe_log
 from vwta.geometry.cells import Tessellation
 from vwta.geometry.directions import Directions
 from vwta.geometry.kernels import Gaussian, Kernel
+from vwta.geometry.memory import in_parts
 from vwta.geometry.spaces import Space
 
 
 class DiracMixture(Atoms):
-    r"""Atoms alone, :math:`\sum_k \gamma_k \delta_{z_k}`: what WTA predicts before any kernel.
+    r"""Mixture of atoms alone, :math:`\sum_k \gamma_k \delta_{z_k}`: WTA before any kernel.
 
     Arguments:
         points: atoms, `(*, K, e)`.
@@ -62,7 +63,7 @@ class DiracMixture(Atoms):
 
 
 class KernelMixture(Atoms):
-    r"""A kernel on every atom, uncut, :math:`\sum_k \gamma_k K_h(z_k, y)`: Kernel-WTA.
+    r"""Mixture with a kernel on every atom, uncut, :math:`\sum_k \gamma_k K_h(z_k, y)`: Kernel-WTA.
 
     With one bandwidth for each component, `h` `(*, K)`, it is a mixture density network's output.
 
@@ -84,6 +85,8 @@ class KernelMixture(Atoms):
         if not isinstance(kernel, Gaussian):
             raise TypeError("a Uniform kernel must be cut: use VoronoiMixture")
         super().__init__(points, masses, kernel.h, validate_args)
+        if self._validate_args:
+            kernel.check_bandwidth(self.points.dtype)
         self.kernel = kernel.at(kernel.h.to(self.points))
         self.points = kernel.normalise(self.points, "points", self._validate_args)
 
@@ -115,17 +118,22 @@ class KernelMixture(Atoms):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self.kernel.normalise(self._target(value), "y", self._validate_args)
-        spread = ((value[..., None, :] - self.points) ** 2).sum(-1) / 2
-        log_density = self.kernel.log_density(spread, self.event_shape[0])
-        terms = safe_log(self.masses) + log_density
         shape = broadcast_shapes(value.shape[:-1], self.batch_shape)
-        return torch.logsumexp(terms, -1).expand(shape)
+        tensors = value, self.points, self.masses, self.kernel.h
+        size = self.components * (2 * self.event_shape[0] + 6) * value.element_size()
+        return in_parts(self._log_density, tensors, (1, 2, 1, 1), size).expand(shape)
 
     def sample(self, sample_shape: Shape = (), generator: torch.Generator | None = None) -> Tensor:
         with torch.no_grad():
             atom = self._pick(Size(sample_shape), generator)
             kernel = self.kernel.at(self._bandwidth_at(self.kernel.h, atom))
             return kernel.sample(self._points_at(atom), generator)
+
+    def _log_density(self, value: Tensor, points: Tensor, masses: Tensor, h: Tensor) -> Tensor:
+        """Log-density `(*)` at `value` `(*, e)` of a part of the mixtures."""
+        spread = ((value[..., None, :] - points) ** 2).sum(-1) / 2
+        terms = safe_log(masses) + self.kernel.at(h).log_density(spread, self.event_shape[0])
+        return torch.logsumexp(terms, -1)
 
     def _moments(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Arguments of :func:`_variance`, in float64."""
@@ -134,7 +142,7 @@ class KernelMixture(Atoms):
 
 
 class VoronoiMixture(Atoms):
-    r"""A kernel on every atom, cut to its Voronoi cell: Voronoi-WTA.
+    r"""Mixture with a kernel on every atom, cut to its Voronoi cell: Voronoi-WTA.
 
     .. math:: \sum_k \gamma_k \frac{K_h(z_k, y)}{V_k} 1[y \in Y_k],
         \qquad V_k = \int_{Y_k} K_h(z_k, y') dy'
@@ -175,6 +183,7 @@ class VoronoiMixture(Atoms):
         space.dim(points.shape[-1])  # refuses points of another space
         if self._validate_args:
             space.check(self.points, "points")
+            kernel.check_bandwidth(self.points.dtype, space.bounded)
         self.points = space.project(self.points)
         flat = self.points.to(_precise(self.points)).reshape(-1, *points.shape[-2:])
         self._cells = Tessellation(space.project(flat), space, directions)
@@ -211,6 +220,8 @@ class VoronoiMixture(Atoms):
     def with_bandwidth(self, h: Tensor | float) -> VoronoiMixture:
         """The same cells at another bandwidth, in a batch that fits both; geometry is reused."""
         kernel = self.kernel.with_bandwidth(h)
+        if self._validate_args:
+            kernel.check_bandwidth(self.points.dtype, self.space.bounded)
         new = self._copy(kernel)
         batch_shape = self._batch_with(kernel.h)
         new._rows = self._rows.expand(batch_shape)

@@ -5,12 +5,14 @@ from __future__ import annotations
 __all__ = ["Tessellation"]
 
 import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from vwta.geometry.directions import Directions, Rays, cast_rays
 from vwta.geometry.kernels import Kernel, Uniform, sample_sphere, sphere_moments
+from vwta.geometry.memory import slices
 from vwta.geometry.moments import sector_moments
 from vwta.geometry.polygons import walk
 from vwta.geometry.polytopes import sample_polytopes
@@ -26,7 +28,8 @@ class Tessellation:
     """Voronoi cells of atoms, exact in one and two dimensions and on the sphere.
 
     A cell is named by its number `row * K + atom`. Nothing here depends on a bandwidth, so that one
-    tessellation serves a whole sweep.
+    tessellation serves a whole sweep. It serves many threads at once, too: what has been found is
+    never changed, only replaced as a whole.
 
     Arguments:
         points: atoms in float64, `(B, K, e)`; gradients flow to them.
@@ -81,13 +84,19 @@ class Tessellation:
     def has_twin(self, cell: Tensor) -> Tensor:
         """Which cells' atoms `(C,)` coincide with another one."""
         if self._polygons is not None:
-            self._polygons.select(cell)
-            return self._polygons.has_twin(cell)
-        return self.twins(cell).sum(1) > 1
+            return self._polygons.select(cell).twin
+        counts = [self.twins(part).sum(1) for part in self._few(cell)]
+        return torch.cat(counts) > 1
 
     def is_empty(self, cell: Tensor) -> Tensor:
         """Which cells `(C,)` belong to an earlier atom that coincides with theirs."""
-        return self.twins(cell).to(torch.uint8).argmax(1) != self.split(cell)[1]
+        first = [self.twins(part).to(torch.uint8).argmax(1) for part in self._few(cell)]
+        return torch.cat(first) != self.split(cell)[1]
+
+    def _few(self, cell: Tensor) -> list[Tensor]:
+        """Parts of cells `(C,)` whose atoms can all be compared with theirs at once."""
+        size = self.points.shape[1] * (self.points.shape[2] * 9 + 9)
+        return [cell[part] for part in slices(len(cell), size)]
 
     def moments(self, cell: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
         """Means over cells `(C, e)` of `y - z` and of its squares, under the cut kernel.
@@ -101,7 +110,7 @@ class Tessellation:
             first, second = self._rays_of(cell).moments(self._fixed, kernel)
             return first / mass, second / mass
         mass = self._polygon_mass(cell, kernel).detach().exp()[:, None]
-        edges, empty = self._polygons.select(cell)
+        edges, empty, _ = self._polygons.select(cell)
         first, second = torch.zeros_like(z), torch.zeros_like(z)
         for start in range(0, len(edges.cell), SECTORS):
             part = edges[slice(start, start + SECTORS)]
@@ -125,7 +134,7 @@ class Tessellation:
         """A point `(N, e)` for each of the draws `which` `(N,)` among the cells `(C,)`."""
         row, atom = (x[which] for x in self.split(cell))
         if self._polygons is not None:
-            edges, _ = self._polygons.select(cell)
+            edges = self._polygons.select(cell).edges
             z = self._fixed[row, atom]
             y = _sample_polygons(edges, kernel, which, z, generator)
         elif self.dim == 1:
@@ -139,59 +148,94 @@ class Tessellation:
     def _polygon_mass(self, cell: Tensor, kernel: Kernel) -> Tensor:
         """:meth:`log_mass` from the edges, which is exact."""
         assert self._polygons is not None
-        edges, empty = self._polygons.select(cell)
+        edges, empty, _ = self._polygons.select(cell)
         whole = math.log(4 * math.pi) if isinstance(kernel, Uniform) else 0.0
         without_edges = self.points.new_full(cell.shape, whole).masked_fill_(empty, -math.inf)
         return cell_mass(self.points, kernel, edges, *self.split(cell), without_edges)
 
     def _rays_of(self, cell: Tensor) -> Rays:
-        if self._rays is None or not torch.equal(self._rays[0], cell):
+        last = self._rays  # read once: another thread may replace it
+        if last is None or not torch.equal(last[0], cell):
             assert self.directions is not None
             row, atom = self.split(cell)
-            self._rays = cell, cast_rays(self._fixed, row, atom, self.space, self.directions)
-        return self._rays[1]
+            last = cell, cast_rays(self._fixed, row, atom, self.space, self.directions)
+            self._rays = last
+        return last[1]
+
+
+class _Selection(NamedTuple):
+    """Edges of some cells `(C,)`, numbered by their place; which are empty and which have twins."""
+
+    edges: Edges
+    empty: Tensor
+    twin: Tensor
+
+
+class _Found(NamedTuple):
+    """Cells walked so far: `slot` `(B * K,)` says which of these a cell is, or -1.
+
+    The edges of a slot are `number` ones from `start` on; `empty` and `twin` are by slot, too.
+    """
+
+    slot: Tensor
+    start: Tensor
+    number: Tensor
+    edges: Edges
+    empty: Tensor
+    twin: Tensor
 
 
 class _Polygons:
-    """Edges of the cells asked for so far; `_slot` says which of these a cell is, or -1."""
+    """Edges of the cells asked for so far.
+
+    No tensor is changed once it can be seen from here: threads that add cells at the same time
+    publish their own results, and at worst one of them is found again.
+    """
 
     def __init__(self, points: Tensor, space: Space) -> None:
         self.points, self.space = points, space
         count = points.shape[0] * points.shape[1]
-        self._slot = torch.full((count,), -1, dtype=torch.long, device=points.device)
-        nothing = self._slot[:0]
-        self._edges, self._twin, self._empty = walk(points, nothing, nothing, space)
-        self._start = self._count = nothing
-        self._last: tuple[Tensor, Edges, Tensor] | None = None
+        slot = torch.full((count,), -1, dtype=torch.long, device=points.device)
+        nothing = slot[:0]
+        edges, twin, empty = walk(points, nothing, nothing, space)
+        self._found = _Found(slot, nothing, nothing, edges, empty, twin)
+        self._last: tuple[Tensor, _Selection] | None = None
 
-    def select(self, cell: Tensor) -> tuple[Edges, Tensor]:
-        """Edges of cells `(C,)`, numbered by their place, and which cells are empty."""
-        if self._last is None or not torch.equal(self._last[0], cell):
-            self._add(torch.unique(cell[self._slot[cell] < 0]))
-            slot = self._slot[cell]
-            start, count = self._start[slot], self._count[slot]
+    def select(self, cell: Tensor) -> _Selection:
+        """What is known of cells `(C,)`; found now if need be."""
+        last = self._last  # read once: another thread may replace it
+        if last is None or not torch.equal(last[0], cell):
+            found = self._find(cell)
+            slot = found.slot[cell]
+            start, count = found.start[slot], found.number[slot]
             place = torch.repeat_interleave(torch.arange(len(cell), device=cell.device), count)
             index = torch.arange(len(place), device=cell.device)
-            edges = self._edges[index + (start - (count.cumsum(0) - count))[place]]
+            edges = found.edges[index + (start - (count.cumsum(0) - count))[place]]
             edges.cell = place
-            self._last = cell, edges, self._empty[slot]
-        return self._last[1], self._last[2]
+            last = cell, _Selection(edges, found.empty[slot], found.twin[slot])
+            self._last = last
+        return last[1]
 
-    def has_twin(self, cell: Tensor) -> Tensor:
-        return self._twin[self._slot[cell]]
-
-    def _add(self, cell: Tensor) -> None:
-        if not len(cell):
-            return
-        row, atom = cell // self.points.shape[1], cell % self.points.shape[1]
+    def _find(self, cell: Tensor) -> _Found:
+        """All that was found so far, with cells `(C,)` among it."""
+        old = self._found
+        new = torch.unique(cell[old.slot[cell] < 0])
+        if not len(new):
+            return old
+        row, atom = new // self.points.shape[1], new % self.points.shape[1]
         edges, twin, empty = walk(self.points, row, atom, self.space)
-        count = torch.bincount(edges.cell, minlength=len(cell))
-        self._slot[cell] = torch.arange(len(cell), device=cell.device) + len(self._start)
-        self._start = torch.cat([self._start, count.cumsum(0) - count + len(self._edges.cell)])
-        self._count = torch.cat([self._count, count])
-        self._edges = Edges.cat([self._edges, edges])
-        self._twin = torch.cat([self._twin, twin])
-        self._empty = torch.cat([self._empty, empty])
+        count = torch.bincount(edges.cell, minlength=len(new))
+        slot = old.slot.clone()
+        slot[new] = torch.arange(len(new), device=new.device) + len(old.start)
+        self._found = found = _Found(
+            slot,
+            torch.cat([old.start, count.cumsum(0) - count + len(old.edges.cell)]),
+            torch.cat([old.number, count]),
+            Edges.cat([old.edges, edges]),
+            torch.cat([old.empty, empty]),
+            torch.cat([old.twin, twin]),
+        )
+        return found
 
 
 def _sample_polygons(

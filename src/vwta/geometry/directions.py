@@ -33,7 +33,7 @@ WORK = 2**23  # numbers held at once while rays are cut
 
 @dataclass(frozen=True)
 class Directions:
-    """How volumes are estimated where they are not exact.
+    """Directions along which volumes of cells are estimated where they are not exact.
 
     Arguments:
         count: number of directions.

@@ -27,9 +27,11 @@ from torch.distributions import constraints
 
 from vwta.geometry.spaces import Box, Space, Sphere
 
+WIDEST = 1e13  # bandwidth among infinite sides, which stand at a distance of 1e15
+
 
 class Kernel(ABC):
-    r"""A law around an atom whose density depends on the spread `w` alone.
+    """A kernel: a law around an atom whose density depends on the spread `w` alone.
 
     Its mass within a spread is the radial distribution function :math:`F_h(w)`.
 
@@ -59,6 +61,15 @@ class Kernel(ABC):
         """Raise an error if this kernel cannot be cut to the cells of a space."""
 
     @abstractmethod
+    def check_bandwidth(self, dtype: torch.dtype, bounded: bool = True) -> None:
+        """Raise an error if `h` is too small or too large to count with.
+
+        Arguments:
+            dtype: type of the atoms, in which densities are computed.
+            bounded: whether the kernel is cut to a bounded space, or not cut at all.
+        """
+
+    @abstractmethod
     def log_density(self, w: Tensor, d: int) -> Tensor:
         """Log-density at spread `w` in dimension `d`, by volume (area on the sphere)."""
 
@@ -84,7 +95,7 @@ class Kernel(ABC):
 
 
 class Gaussian(Kernel):
-    r"""Isotropic Gaussian, :math:`(2 \pi h^2)^{-d/2} \exp(-w / h^2)`.
+    r"""Isotropic Gaussian kernel, :math:`(2 \pi h^2)^{-d/2} \exp(-w / h^2)`.
 
     Arguments:
         h: standard deviation along each axis, positive and finite.
@@ -95,6 +106,7 @@ class Gaussian(Kernel):
     """
 
     centred = True  # whether the mean of the uncut kernel is its atom
+    narrowest = 1e-100  # bandwidth; areas of cells in units of h^2 must not underflow
 
     def __init__(self, h: Tensor | float) -> None:
         self.h = _bandwidth(h)
@@ -105,6 +117,18 @@ class Gaussian(Kernel):
     def check(self, space: Space) -> None:
         if not isinstance(space, Box):
             raise TypeError(f"{space} needs a VonMisesFisher or Uniform kernel, found {self!r}")
+
+    def check_bandwidth(self, dtype: torch.dtype, bounded: bool = True) -> None:
+        single = torch.finfo(dtype).bits < 64
+        low = max(self.narrowest, 1e-17) if single else self.narrowest
+        high = (1e17 if single else 1e100) if bounded else WIDEST
+        bad = (self.h < low) | (self.h > high)
+        if bad.any():
+            where = "" if bounded else " in a space with infinite sides"
+            raise ValueError(
+                f"{type(self).__name__} of {dtype} has h from {low:g} to {high:g}{where}, found "
+                f"{self.h[bad][0].item():g}: scale the points, or use Uniform() for a wide kernel"
+            )
 
     @property
     def support(self) -> constraints.Constraint:
@@ -167,6 +191,7 @@ class VonMisesFisher(Gaussian):
     """
 
     centred = False
+    narrowest = 1e-14  # unit vectors are rounded to 1e-16
 
     def check(self, space: Space) -> None:
         if not isinstance(space, Sphere):
@@ -202,7 +227,7 @@ class VonMisesFisher(Gaussian):
 
 
 class Uniform(Kernel):
-    """Uniform over the cell: the limit of large bandwidth. Its "mass" is a volume.
+    """Uniform kernel over the cell: the limit of large bandwidth. Its "mass" is a volume.
 
     Only a cut kernel can be uniform: it is for :class:`VoronoiMixture` on a bounded space.
     """
@@ -222,6 +247,9 @@ class Uniform(Kernel):
                 f"a Uniform kernel needs a bounded space, found {space}; make its sides finite"
             )
 
+    def check_bandwidth(self, dtype: torch.dtype, bounded: bool = True) -> None:
+        """Nothing: there is no bandwidth."""
+
     def log_density(self, w: Tensor, d: int) -> Tensor:
         return torch.zeros_like(w)
 
@@ -239,7 +267,7 @@ class Uniform(Kernel):
 
 
 def phi(x: Tensor) -> Tensor:
-    r""":math:`(1 - e^{-x}) / x`, continued by 1 at 0; positive, smooth, never cancels."""
+    """:math:`(1 - e^{-x}) / x` of kernels, continued by 1 at 0; positive, smooth, never cancels."""
     x = x.clamp_min(torch.finfo(x.dtype).tiny)
     return -torch.expm1(-x) / x
 

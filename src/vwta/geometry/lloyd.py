@@ -14,8 +14,9 @@ DISTANCES = 2**22  # held at once: they fit into memory with ease
 def lloyd(
     y: Tensor, K: int, starts: int, steps: int, generator: torch.Generator
 ) -> tuple[Tensor, float]:
-    r"""K atoms with a low risk :math:`\frac{1}{n} \sum_i \min_k \|z_k - y_i\|^2`, and that risk.
+    r"""Lloyd's algorithm: K atoms of low risk :math:`\frac{1}{n} \sum_i \min_k \|z_k - y_i\|^2`.
 
+    It gives the atoms and their risk.
     Each start draws atoms as k-means++ does: the next one is a point picked with a probability in
     proportion to its squared distance from those before. Then all atoms move to the means of their
     cells, over and over, and the best start is returned. The risk is that of the points to which

@@ -1,16 +1,17 @@
-"""Outlines of planar Voronoi cells: their areas, diameters, radii, and how far they reach."""
+"""Outlines of Voronoi cells: areas, diameters, radii in the plane; borders on the sphere."""
 
 from __future__ import annotations
 
-__all__ = ["Outlines"]
+__all__ = ["Outlines", "sphere_borders"]
 
+import math
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from vwta.geometry.polygons import walk
-from vwta.geometry.spaces import Box
+from vwta.geometry.spaces import Box, Sphere
 
 
 class Outlines:
@@ -95,3 +96,25 @@ class Outlines:
         fastest = speed.new_full((self._shape.numel(), len(directions)), torch.inf)
         fastest.scatter_reduce_(0, cell, speed, "amax", include_self=False)
         return (1 / fastest).view(*self._shape, -1)
+
+
+def sphere_borders(points: Tensor, step: float) -> list[Tensor]:
+    """Borders of Voronoi cells on the sphere, arcs of great circles halfway between two atoms.
+
+    Arguments:
+        points: atoms, unit vectors with shape `(K, 3)`.
+        step: largest angle between neighbouring points of an arc, in degrees.
+
+    Returns:
+        For each border points along it, unit vectors in float64 with shape `(n, 3)`.
+    """
+    atoms = Sphere().project(points.double())
+    which = torch.arange(len(atoms))
+    edges, _, _ = walk(atoms[None], torch.zeros_like(which), which, Sphere())
+    once = edges[edges.line > edges.cell]  # each border is seen from both sides
+    arcs = []
+    for foot, tangent, start, end in zip(once.foot, once.tangent, once.s1, once.s2, strict=True):
+        count = math.ceil(math.degrees(float(end - start)) / step) + 2
+        s = torch.linspace(float(start), float(end), count, dtype=torch.float64)[:, None]
+        arcs.append(foot * s.cos() + tangent * s.sin())
+    return arcs

@@ -10,6 +10,7 @@ from __future__ import annotations
 __all__ = ["Plane"]
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -17,6 +18,10 @@ from torch import Tensor
 from vwta.geometry.kernels import Kernel, Uniform, phi
 from vwta.geometry.quadrature import REACH, beyond, rule, within
 from vwta.geometry.surfaces import FAR, PARALLEL, Edges, Lines
+
+BLURRED = 1e5  # times the distance of the nearest neighbour: from here on rounding can matter
+LOST = 1e9  # times that distance: from here on nearly parallel lines cannot be told apart
+NEARLY = 1e-6  # angle between nearly parallel lines
 
 
 class Plane:
@@ -64,12 +69,32 @@ class Plane:
         rate, slack = lines.approach(foot, heading)
         ahead = slack.add_(lines.near).div_(rate).masked_fill_(rate <= PARALLEL, math.inf)
         s2, hit = ahead.min(1)
-        far = torch.nonzero(distance >= FAR)[:, 0]
+        far = torch.nonzero(distance >= (BLURRED * lines.least).clamp_max_(FAR))[:, 0]
         if len(far):
             hit[far] = self._nearest_parallel(lines.keep(far), hit[far], ahead[far])
             s2 = ahead.gather(1, hit[:, None])[:, 0]
         s2 = torch.maximum(s2, s1)  # whatever the rounding
         return hit, s2, torch.addcmul(foot, s2[:, None], heading), torch.ones_like(hit).bool()
+
+    def tell_apart(self, lines: Lines) -> Lines:
+        """See :meth:`Surface.tell_apart`.
+
+        Of lines that face the same way the nearest one is kept, with those that meet it before
+        rounding has blurred both.
+        """
+        sides = lines.near.masked_fill(lines.near.isinf(), 0.0).amax(1)
+        far = torch.nonzero(sides >= BLURRED * lines.least)[:, 0]
+        if not len(far):
+            return lines
+        part = lines.keep(far)
+        hidden = _hidden(part.normals[0], part.normals[1], part.near, part.least)
+        if not hidden.any():
+            return lines
+        near, normals = lines.near.clone(), [n.clone() for n in lines.normals]
+        near[far] = part.near.masked_fill(hidden, math.inf)
+        for n in normals:
+            n[far] = n[far].masked_fill_(hidden, 0.0)
+        return replace(lines, near=near, normals=normals)
 
     def _nearest_parallel(self, lines: Lines, line: Tensor, ahead: Tensor) -> Tensor:
         """The nearest to the atom of the lines that are parallel to `line` and lie ahead too.
@@ -138,6 +163,33 @@ class Plane:
         """See :meth:`Surface.ray_moments`; all rays begin at the atom."""
         first = (ray * (weight * kernel.radial_moment(outer, 2, 1))[..., None]).sum(1)
         return first, (ray**2 * (weight * kernel.radial_moment(outer, 2, 2))[..., None]).sum(1)
+
+
+def _hidden(x: Tensor, y: Tensor, near: Tensor, least: Tensor) -> Tensor:
+    """Which lines `(C, M)` lie behind a nearer one that is parallel as far as anyone can tell.
+
+    Arguments:
+        x: first components of the lines' normals, `(C, M)`.
+        y: second components.
+        near: distances of the lines.
+        least: distance of the nearest bisector, `(C,)`.
+    """
+    turn, order = torch.sort(torch.atan2(y, x), dim=1, stable=True)
+    family = torch.zeros_like(order)
+    family[:, 1:] = (turn.diff() > NEARLY).cumsum(1)
+    around = turn[:, :1] + 2 * math.pi - turn[:, -1:] <= NEARLY  # the last are the first
+    family = torch.where(around & (family == family[:, -1:]), 0, family)
+    x, y, near = (part.gather(1, order) for part in (x, y, near))
+    first = torch.full_like(near, math.inf).scatter_reduce_(1, family, near, "amin")
+    gap = near - first.gather(1, family)
+    place = torch.arange(near.shape[1], device=near.device).expand_as(order)
+    leader = torch.full_like(order, near.shape[1] - 1)
+    leader.scatter_reduce_(1, family, torch.where(gap > 0, leader, place), "amin")
+    lead = leader.gather(1, family)
+    across = (x * y.gather(1, lead) - y * x.gather(1, lead)).abs_()
+    parallel = (across <= PARALLEL) | (across * (LOST * least)[:, None] <= gap)
+    hidden = (gap > 0) & (across <= NEARLY) & parallel
+    return torch.empty_like(hidden).scatter_(1, order, hidden)
 
 
 def _mass_near(a: Tensor, start: Tensor, end: Tensor, kappa: Tensor) -> Tensor:

@@ -81,7 +81,7 @@ def _walk_some(
     surface: Surface = SPHERE if isinstance(space, Sphere) else PLANE
     lines, twin, empty = Lines.around(surface, points, row, atom, space)
     cell = torch.nonzero(~empty)[:, 0]
-    lines = lines.keep(cell)
+    lines = surface.tell_apart(lines.keep(cell))
     found = lines.near.amin(1) < math.inf  # a lone atom on the sphere has no border
     cell, lines = cell[found], lines.keep(found)
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.optimize import linprog
 from torch import Tensor
 
 from vwta.geometry.kernels import Kernel, Uniform
@@ -134,6 +133,8 @@ def _axes(normal: np.ndarray, offset: np.ndarray) -> np.ndarray:
 
 def _extent(normal: np.ndarray, offset: np.ndarray, axis: np.ndarray) -> float:
     """How far a cell goes along an axis, with a small margin; infinite if it has no end."""
+    from scipy.optimize import linprog  # slow to import, and needed by none of the plane's cells
+
     result = linprog(-axis, A_ub=normal, b_ub=offset, bounds=(None, None), method="highs")
     if result.status == 0:
         return max(0.0, float(result.x @ axis)) * (1 + 1e-6) + 1e-6

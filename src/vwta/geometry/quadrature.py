@@ -15,7 +15,7 @@ REACH = 22.0  # exp(-REACH) is 3e-10: what the kernel has left beyond the outerm
 
 
 def nodes(start: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
-    """Nodes and weights on the intervals from `start` to `end` `(E,)`, `(E, n)` each."""
+    """Nodes and weights of quadrature from `start` to `end` `(E,)`, `(E, n)` each."""
     x, weight = (part.to(start) for part in rule())
     half = (end - start)[:, None] / 2
     return torch.addcmul((end + start)[:, None] / 2, half, x), half * weight
@@ -23,17 +23,17 @@ def nodes(start: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
 
 @cache
 def rule() -> tuple[Tensor, Tensor]:
-    """Nodes and weights on `[-1, 1]`, `(n,)` each, in float64."""
+    """Nodes and weights of Gauss-Legendre quadrature on `[-1, 1]`, `(n,)` each, in float64."""
     x, weight = np.polynomial.legendre.leggauss(NODES)
     return torch.from_numpy(x), torch.from_numpy(weight)
 
 
 def within(s1: Tensor, s2: Tensor, limit: Tensor) -> tuple[Tensor, Tensor]:
-    """The part of `[s1, s2]` inside `[-limit, limit]`, of length 0 if there is none."""
+    """The part of an edge `[s1, s2]` inside `[-limit, limit]`, of length 0 if there is none."""
     return s1.clamp(-limit, limit), s2.clamp(-limit, limit)
 
 
 def beyond(s1: Tensor, s2: Tensor, limit: Tensor) -> tuple[tuple[Tensor, Tensor], ...]:
-    """The two parts of `[s1, s2]` outside `[-limit, limit]`, of length 0 where there is none."""
+    """The two parts of an edge `[s1, s2]` outside `[-limit, limit]`, of length 0 where none is."""
     start = torch.maximum(s1, limit)
     return (s1, torch.maximum(s1, torch.minimum(s2, -limit))), (start, torch.maximum(start, s2))

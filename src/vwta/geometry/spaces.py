@@ -166,7 +166,7 @@ class Sphere(Space):
         outside = ~self.contains(points)
         if outside.any():
             raise ValueError(
-                f"{name} {points[outside][0].tolist()} is no unit vector; normalise it"
+                f"{name} {points[outside][0].tolist()} is not a unit vector; normalise it"
             )
 
     def contains(self, y: Tensor) -> Tensor:

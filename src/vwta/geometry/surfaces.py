@@ -73,6 +73,9 @@ class Surface(Protocol):
             line that meets no other, on the sphere, is followed for half a turn.
         """
 
+    def tell_apart(self, lines: Lines) -> Lines:
+        """The lines without those that rounding could mistake, far away, for a nearer one."""
+
     def angle(self, a: Tensor, s1: Tensor, s2: Tensor) -> Tensor:
         """Angle at the atom between two points of a line, at most half a turn apart."""
 
@@ -191,12 +194,14 @@ class Lines:
         normals: unit normals away from the atom, by component, `(C, M)` each; 0 for no line.
         near: distances from the atom (their sines on the sphere), `(C, M)`.
         atom: the atoms, `(C, e)`.
+        least: distance of the nearest bisector, `(C,)`; infinite if there is none.
     """
 
     surface: Surface
     normals: list[Tensor]
     near: Tensor
     atom: Tensor
+    least: Tensor
 
     @classmethod
     def around(
@@ -218,9 +223,10 @@ class Lines:
             torch.div(x, distance, out=n[:, :count])
             n[:, count:] = side_normals[:, i]
         normals = surface.bisectors(normals, points, row, z)
-        near = torch.cat([distance / 2, finite(to_side)], 1)
+        distance /= 2
+        near = torch.cat([distance, finite(to_side)], 1)
         empty = same.to(torch.uint8).argmax(1) != atom
-        return cls(surface, normals, near, z), same.sum(1) > 1, empty
+        return cls(surface, normals, near, z, distance.amin(1)), same.sum(1) > 1, empty
 
     def keep(self, index: Tensor) -> Lines:
         """The lines of some of the cells, given by a mask `(C,)` or by their numbers."""
@@ -229,7 +235,8 @@ class Lines:
         if index.dtype == torch.bool:
             index = torch.nonzero(index)[:, 0]
         normals = [n.index_select(0, index) for n in self.normals]
-        return Lines(self.surface, normals, self.near.index_select(0, index), self.atom[index])
+        near = self.near.index_select(0, index)
+        return Lines(self.surface, normals, near, self.atom[index], self.least[index])
 
     def approach(self, position: Tensor, heading: Tensor) -> tuple[Tensor, Tensor]:
         """Products of all normals with a heading and with minus a position, `(C, M)` each."""
@@ -254,5 +261,5 @@ class Lines:
 
 
 def finite(to_side: Tensor) -> Tensor:
-    """Distances to sides, with infinite ones put far away."""
+    """Distances of atoms to the domain's sides, with infinite ones put far away."""
     return to_side.masked_fill(to_side.isinf(), FAR)

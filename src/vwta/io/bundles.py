@@ -47,7 +47,7 @@ def unbundled(path: Path) -> Iterator[Path]:
             with zipfile.ZipFile(path) as archive:
                 for member in archive.namelist():
                     if not NAME.fullmatch(member):
-                        raise BadArchive(f"{path} has a file of the name {member!r}. {remedy}")
+                        raise BadArchive(f"{path} has a file named {member!r}. {remedy}")
                     with archive.open(member) as source, (folder / member).open("wb") as target:
                         shutil.copyfileobj(source, target)
         except (zipfile.BadZipFile, EOFError) as error:

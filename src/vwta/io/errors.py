@@ -49,43 +49,43 @@ SYSTEM_NUMBER = re.compile(r"\((?:os error|errno) (\d+)\)|\[errno (\d+)\]", re.I
 
 
 class Interrupted(RuntimeError):
-    """A job was asked to stop, and has saved its work."""
+    """Error for users: a job was asked to stop, and has saved its work."""
 
 
 class DataError(RuntimeError):
-    """Data that cannot be used; its message is written for users."""
+    """Error for users about data that cannot be used."""
 
 
 class Unavailable(DataError):
-    """A file was found at none of its sources."""
+    """Error for users: a file was found at none of its sources."""
 
 
 class NoSpace(DataError):
-    """A file does not fit on the disk."""
+    """Error for users: a file does not fit on the disk."""
 
 
 class Mismatch(DataError):
-    """A file whose content is not the expected one."""
+    """Error for users: the content of a file is not the expected one."""
 
 
 class BadArchive(DataError):
-    """An archive that is damaged, or unsafe to unpack."""
+    """Error for users: an archive is damaged, or unsafe to unpack."""
 
 
 class BadTable(DataError):
-    """A table that cannot be read as numbers."""
+    """Error for users: a table cannot be read as numbers."""
 
 
 class BadRecording(DataError):
-    """A recording that cannot be read as expected."""
+    """Error for users: a recording cannot be read as expected."""
 
 
 class BadWeights(DataError):
-    """Weights that do not fit their network."""
+    """Error for users: weights do not fit their network."""
 
 
 def debugging() -> bool:
-    """Whether the environment asks for tracebacks."""
+    """Whether the environment asks for tracebacks in place of messages for users."""
     return os.environ.get(DEBUG, "") not in ("", "0")
 
 
@@ -126,7 +126,7 @@ def explain(
     """
     text = str(error)
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted; run again to go on"
+        return "interrupted; run again to continue"
     if isinstance(error, DataError | Interrupted) or "Remedy:" in text:
         return text
     if isinstance(error, FloatingPointError):

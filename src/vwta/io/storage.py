@@ -14,6 +14,7 @@ __all__ = [
     "read_table",
     "read_tensors",
     "sha256",
+    "size",
     "write_table",
     "write_tensors",
 ]
@@ -29,7 +30,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vwta.io.errors import DISK_FULL, FREE_SPACE, NoSpace
-from vwta.io.progress import size
 
 if TYPE_CHECKING:  # these take a second to import, and not every job needs all of them
     import pandas as pd
@@ -90,6 +90,20 @@ def atomic_folder(folder: Path, needed: int = 0) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def size(number: float) -> str:
+    """A number of bytes of a file in a unit that is easy to read.
+
+    Example:
+        >>> size(512), size(448_576_698)
+        ('512 B', '448.6 MB')
+    """
+    for unit in ("B", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.0f} B" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} GB"
+
+
 def check_space(folder: Path, needed: int, margin: int, remedy: str = OTHER_DISK) -> None:
     """Raises :class:`NoSpace` unless the bytes fit on the disk and leave a margin free."""
     free = shutil.disk_usage(folder).free
@@ -112,7 +126,7 @@ def full_disk(folder: Path, remedy: str = OTHER_DISK) -> Iterator[None]:
 
 
 def below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors whose names start with a prefix, named without it."""
+    """Of a file's tensors, those whose names start with a prefix, named without it."""
     return {k.removeprefix(prefix): value for k, value in tensors.items() if k.startswith(prefix)}
 
 
@@ -180,7 +194,7 @@ def sha256(path: Path) -> str:
 
 
 def in_chunks(outputs: Mapping[int, Path], make: Callable[[int, Path], None], folder: Path) -> None:
-    """Makes the outputs of a job in resumable chunks: finished ones survive a failure.
+    """Writes the files of a job in resumable chunks: finished ones survive a failure.
 
     A workflow manager may delete all outputs of a job that fails. So each chunk is first made in
     `folder`, where the next attempt finds it, and all are linked to their places at the end.

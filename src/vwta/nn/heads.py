@@ -28,7 +28,7 @@ from torch.nn.functional import logsigmoid
 
 
 class Hypotheses(NamedTuple):
-    """Hypotheses and the logits of their scores.
+    """Output of a WTA head: hypotheses and the logits of their scores.
 
     Attributes:
         points: hypotheses, with shape `(*, K, d)`.
@@ -45,7 +45,7 @@ class Hypotheses(NamedTuple):
 
 
 class SoftmaxHypotheses(Hypotheses):
-    r"""Hypotheses whose scores compete, :math:`\gamma = \mathrm{softmax}(\text{logits})`."""
+    r"""Output of a WTA head: scores compete, :math:`\gamma = \mathrm{softmax}(\text{logits})`."""
 
     @property
     def masses(self) -> Tensor:
@@ -54,7 +54,7 @@ class SoftmaxHypotheses(Hypotheses):
 
 
 class Components(NamedTuple):
-    r"""Components of a mixture: isotropic Gaussians, or von Mises-Fisher laws on the sphere.
+    r"""Output of a mixture head: components, which are Gaussian or von Mises-Fisher laws.
 
     Attributes:
         points: means or mean directions, with shape `(*, K, d)`.
@@ -108,7 +108,7 @@ class Head(nn.Linear, ABC):
 
 
 class WTAHead(Head):
-    r"""K hypotheses and their scores :math:`\gamma_k`, a sigmoid or a softmax of the logits.
+    r"""Head with K hypotheses and their scores :math:`\gamma_k`, sigmoid or softmax of the logits.
 
     Arguments:
         features: number of features.
@@ -141,7 +141,7 @@ class WTAHead(Head):
 
 
 class HistogramHead(Head):
-    """Scores of fixed points, which are the hypotheses for every input.
+    """Head with scores of fixed points, which are the hypotheses for every input.
 
     Arguments:
         features: number of features.
@@ -165,7 +165,7 @@ class HistogramHead(Head):
 
 
 class MixtureHead(Head):
-    """K isotropic Gaussians: means, logits of the weights, and log-variances.
+    """Head with K isotropic Gaussians: means, logits of the weights, and log-variances.
 
     Arguments:
         features: number of features.

@@ -12,7 +12,6 @@ target have no part in any loss, and the loss of a batch without any target is 0
 from __future__ import annotations
 
 __all__ = [
-    "angle",
     "annealed",
     "mixture",
     "relaxed",
@@ -35,6 +34,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from vwta.geometry.angles import angle_between
 from vwta.nn.heads import Components, Hypotheses
 
 Reduction = Literal["sum", "mean", "softmax"]
@@ -75,7 +75,7 @@ def wta(
 
 
 def relaxed(squares: Tensor, epsilon: float) -> Tensor:
-    r"""Shares :math:`1 - \epsilon` for the winner, :math:`\epsilon / (K - 1)` for each other.
+    r"""Relaxed WTA: :math:`1 - \epsilon` for the winner, :math:`\epsilon / (K - 1)` for each other.
 
     Arguments:
         squares: squared distances, with shape `(*, K)`, where K > 1.
@@ -89,7 +89,7 @@ def relaxed(squares: Tensor, epsilon: float) -> Tensor:
 
 
 def top(squares: Tensor, n: int) -> Tensor:
-    r"""Equal shares :math:`1 / n` for the n nearest.
+    """Top-n WTA: equal shares :math:`1 / n` of the loss for the n nearest.
 
     Arguments:
         squares: squared distances, with shape `(*, K)`.
@@ -104,7 +104,9 @@ def top(squares: Tensor, n: int) -> Tensor:
 
 
 def annealed(squares: Tensor, temperature: float) -> Tensor:
-    r"""Shares :math:`q_k \propto \exp(-\|z_k - y\|^2 / T)`: the winner alone as T goes to 0.
+    r"""Annealed WTA: shares :math:`q_k \propto \exp(-\|z_k - y\|^2 / T)`.
+
+    As T goes to 0, only the winner has a share.
 
     Arguments:
         squares: squared distances, with shape `(*, K)`.
@@ -116,7 +118,7 @@ def annealed(squares: Tensor, temperature: float) -> Tensor:
 
 
 def temperature(epoch: int, initial: float, decay: float, lowest: float) -> float:
-    r"""Temperature :math:`T_0 \alpha^e` of an epoch, which is 0 once it falls below a bound.
+    r"""Temperature :math:`T_0 \alpha^e` of annealed WTA, which is 0 once it falls below a bound.
 
     Arguments:
         epoch: index e of the epoch, from 0.
@@ -151,7 +153,7 @@ def scoring(hypotheses: Hypotheses, y: Tensor, score_reduction: Reduction) -> Te
 
 
 def mixture(components: Components, y: Tensor, dimension: int | None = None) -> Tensor:
-    r"""Negative log-likelihood of a mixture of isotropic Gaussians, averaged over rows.
+    r"""Loss: negative log-likelihood of a mixture of isotropic Gaussians, a mean over rows.
 
     .. math:: -\log \sum_k \exp(\log \pi_k - \frac{\|y - \mu_k\|^2}{2 \sigma_k^2}
         - \frac{d}{2} \log 2 \pi \sigma_k^2)
@@ -171,7 +173,7 @@ def mixture(components: Components, y: Tensor, dimension: int | None = None) -> 
 
 
 def winner_distance(hypotheses: Hypotheses, y: Tensor) -> Tensor:
-    r"""Squared distance to the winner :math:`\min_k \|z_k - y\|^2`, averaged over rows.
+    r"""Loss without scores: squared distance to the winner :math:`\min_k \|z_k - y\|^2`, a mean.
 
     This is :func:`wta` without its scores. Their cross-entropy grows with the number of hypotheses
     that win at all, so that the sum of both favours networks with unused hypotheses.
@@ -235,7 +237,7 @@ def sphere_scoring(
 
 
 def sphere_winner_distance(hypotheses: Hypotheses, y: Tensor, active: Tensor) -> Tensor:
-    r"""Angle to the winner, averaged over active targets: :func:`sphere_wta` without its scores.
+    """Loss without scores on the sphere: angle to the winner, a mean over active targets.
 
     Arguments:
         hypotheses: points `(*, K, 3)`, and logits that do not matter.
@@ -247,7 +249,7 @@ def sphere_winner_distance(hypotheses: Hypotheses, y: Tensor, active: Tensor) ->
 
 
 def sphere_mixture(components: Components, y: Tensor, active: Tensor) -> Tensor:
-    r"""Negative log-likelihood of a mixture of von Mises-Fisher laws, over active targets.
+    r"""Loss: negative log-likelihood of a mixture of von Mises-Fisher laws, over active targets.
 
     .. math:: -\frac{1}{N} \sum_{t, s} \log \sum_k \pi_{tk} \frac{\kappa_{tk}}
         {4 \pi \sinh \kappa_{tk}} \exp(\kappa_{tk} \mu_{tk} \cdot y_{ts})
@@ -274,24 +276,6 @@ def sphere_mixture(components: Components, y: Tensor, active: Tensor) -> Tensor:
     log_scale = components.logits.log_softmax(-1) - _phi(2 * kappas).log() - math.log(4 * math.pi)
     terms = log_scale.unsqueeze(-2) - kappas.unsqueeze(-2) * w
     return -_mean(terms.logsumexp(-1)[active])
-
-
-def angle(a: Tensor, b: Tensor) -> Tensor:
-    r"""Angle between unit vectors, :math:`2 \, \mathrm{atan2}(|a - b|, |a + b|)`, shape `(*)`.
-
-    It is :math:`\arccos a \cdot b`, but keeps its digits near 0 and :math:`\pi`. Its gradient is
-    tangent to the sphere and has length 1, except at 0 and :math:`\pi`, where it is 0.
-
-    Arguments:
-        a: unit vectors, with shape `(*, 3)`.
-        b: likewise.
-
-    Example:
-        >>> angle(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]))
-        tensor(1.5708)
-    """
-    apart = torch.linalg.vector_norm(a - b, dim=-1)
-    return 2 * torch.atan2(apart, torch.linalg.vector_norm(a + b, dim=-1))
 
 
 @torch.no_grad()
@@ -324,7 +308,7 @@ def _winner(points: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 def _mean_angle(points: Tensor, winner: Tensor, y: Tensor, active: Tensor) -> Tensor:
     """Mean angle between active targets `(*, S, 3)` and their winners `(*, S)`."""
-    return _mean(angle(_points_of(points, winner)[active], y[active]))
+    return _mean(angle_between(_points_of(points, winner)[active], y[active]))
 
 
 def _points_of(points: Tensor, winner: Tensor) -> Tensor:

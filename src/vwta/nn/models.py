@@ -100,7 +100,7 @@ class MixtureDensity(nn.Module):
 
 
 def select(atoms: Atoms, rows: Tensor) -> Atoms:
-    """Atoms of some rows of a batch, such as some frames of a spectrogram.
+    """Of a network's atoms for a batch, those of some rows, such as some frames of a spectrogram.
 
     Most of the cost of a density is in its cells, so that it pays to leave out rows that are not
     needed. The rest becomes a density without its network:

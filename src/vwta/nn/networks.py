@@ -1,7 +1,7 @@
 r"""Networks that map an input to atoms: points and their scores, or components of a mixture.
 
 They are all that training sees. :mod:`vwta.nn.models` says what a trained network means as a
-probability law: a change there does not call for training anew.
+probability law: a change there does not call for new trainings.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ __all__ = [
     "MixtureNetwork",
     "Network",
     "WTANetwork",
-    "bin_centres",
     "initialise",
     "restore",
 ]
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -25,6 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from vwta.geometry.grids import bin_centres
 from vwta.nn.heads import Atoms, Head, HistogramHead, Link, MixtureHead, WTAHead
 from vwta.nn.segments import by_segments
 from vwta.nn.stacks import StackedHead, StackedLinear
@@ -49,7 +48,7 @@ class MLP(nn.Sequential):
 
 
 class Network(nn.Module):
-    """Heads on a trunk: maps inputs to atoms.
+    """Network of a head on a trunk: maps inputs to atoms.
 
     Arguments:
         trunk: any module that maps inputs to features, with shape `(*, f)`.
@@ -129,7 +128,7 @@ class HistogramNetwork(Network):
     Arguments:
         inputs: number of inputs.
         widths: widths of the trunk's layers.
-        grid: number of bins along each axis, see :func:`bin_centres`.
+        grid: number of bins along each axis, see :func:`~vwta.geometry.grids.bin_centres`.
         low: lowest corner of the domain.
         high: highest corner.
         scores: `sigmoid` or `softmax`.
@@ -201,7 +200,7 @@ def restore(
     weights: Mapping[str, Tensor],
     build: Callable[..., nn.Module],
 ) -> nn.Module:
-    """Trained network of a specification, in float64, to be evaluated.
+    """Network of a specification with trained weights, in float64, to be evaluated.
 
     Arguments:
         specification: arguments of `build`.
@@ -211,24 +210,3 @@ def restore(
     network = build(**specification)
     network.load_state_dict(weights)
     return network.double().eval()
-
-
-def bin_centres(grid: Sequence[int], low: Sequence[float], high: Sequence[float]) -> Tensor:
-    """Centres of the bins of a regular grid over a box, row by row, with shape `(K, d)`.
-
-    Arguments:
-        grid: number of bins along each axis; K is their product.
-        low: lowest corner of the box.
-        high: highest corner.
-
-    Example:
-        >>> bin_centres([2, 1], [-1.0, -1.0], [1.0, 1.0])
-        tensor([[-0.5000,  0.0000],
-                [ 0.5000,  0.0000]], dtype=torch.float64)
-    """
-    axes = [
-        a + (b - a) * (torch.arange(n, dtype=torch.float64) + 0.5) / n
-        for n, a, b in zip(grid, low, high, strict=True)
-    ]
-    points = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1)
-    return points.reshape(math.prod(grid), len(axes))

@@ -22,7 +22,7 @@ Layers = Sequence[Callable[[Tensor], Tensor]]
 
 
 def by_segments(layers: Layers, x: Tensor) -> Tensor:
-    """Output of layers one after the other, with shape `(*, n, q)`, and gradients in their weights.
+    """Output `(*, n, q)` of ReLU networks with one input by linear segments, and its gradients.
 
     Rows are assigned to segments by the signs that units have at the ends of segments, as computed:
     no rounding puts a gradient on the wrong side of a bend. Each group of n rows has segments of

@@ -19,20 +19,18 @@ __all__ = [
     "DirectionNetwork",
     "SELDnet",
     "Sizes",
-    "bin_directions",
-    "directions",
 ]
 
-import math
 from collections.abc import Sequence
 from typing import TypedDict, Unpack
 
 import torch
 from torch import Tensor, nn
 
+from vwta.geometry.angles import from_angles
 from vwta.geometry.spaces import unit
 from vwta.nn.heads import Components, Head, HistogramHead, Hypotheses
-from vwta.nn.networks import Network, bin_centres
+from vwta.nn.networks import Network
 
 
 class Sizes(TypedDict):
@@ -114,7 +112,7 @@ class SELDnet(nn.Module):
 
 
 class DirectionHead(Head):
-    r"""K directions and the logits of their scores.
+    r"""Head with K directions and the logits of their scores.
 
     A direction is given by azimuth :math:`a` and elevation :math:`e` in radians,
     :math:`z = (\cos a \cos e, \sin a \cos e, \sin e)`, so that it is a unit vector whatever they
@@ -130,11 +128,11 @@ class DirectionHead(Head):
 
     def read(self, outputs: Tensor) -> Hypotheses:
         angles, logits = torch.split(outputs, self.sizes, -1)
-        return Hypotheses(directions(angles.unflatten(-1, (-1, 2))), logits)
+        return Hypotheses(from_angles(angles.unflatten(-1, (-1, 2))), logits)
 
 
 class DirectionMixtureHead(Head):
-    """K von Mises-Fisher laws.
+    """Head with K von Mises-Fisher laws.
 
     Mean directions are three outputs each, scaled to length 1; weights are a softmax,
     concentrations the exponential of an output.
@@ -153,7 +151,7 @@ class DirectionMixtureHead(Head):
 
 
 class DirectionNetwork(Network):
-    r"""K directions and their scores for each frame, :math:`x \mapsto (z_{tk}, s_{tk})_{tk}`.
+    r"""Network with K directions and scores a frame, :math:`x \mapsto (z_{tk}, s_{tk})_{tk}`.
 
     Scores are :math:`\gamma_{tk} = \mathrm{sigmoid}(s_{tk})`; see :class:`DirectionHead`.
 
@@ -162,9 +160,7 @@ class DirectionNetwork(Network):
         sizes: the arguments of :class:`SELDnet`.
 
     Example:
-        >>> sizes = Sizes(
-        ...     channels=8, frames=10, bands=64, filters=4, pools=[4, 4, 2], width=6, layers=2
-        ... )
+        >>> sizes = Sizes(channels=8, frames=10, bands=64, filters=4, pools=[8], width=6, layers=2)
         >>> points, logits = DirectionNetwork(hypotheses=9, **sizes)(torch.rand(2, 8, 10, 64))
         >>> points.shape, logits.shape
         (torch.Size([2, 10, 9, 3]), torch.Size([2, 10, 9]))
@@ -176,16 +172,16 @@ class DirectionNetwork(Network):
 
 
 class DirectionHistogram(Network):
-    r"""Scores of fixed directions for each frame, :math:`x \mapsto (s_{tk})_{tk}`.
+    r"""Network with scores of fixed directions for each frame, :math:`x \mapsto (s_{tk})_{tk}`.
 
     Arguments:
-        centres: the K directions, unit vectors with shape `(K, 3)`, see :func:`bin_directions`.
+        centres: the K directions, unit vectors with shape `(K, 3)`, see
+            :func:`~vwta.geometry.grids.bin_directions`.
         sizes: the arguments of :class:`SELDnet`.
 
     Example:
-        >>> sizes = Sizes(
-        ...     channels=8, frames=10, bands=64, filters=4, pools=[4, 4, 2], width=6, layers=2
-        ... )
+        >>> sizes = Sizes(channels=8, frames=10, bands=64, filters=4, pools=[8], width=6, layers=2)
+        >>> from vwta.geometry.grids import bin_directions
         >>> network = DirectionHistogram(bin_directions(5, 4), **sizes)
         >>> points, logits = network(torch.rand(2, 8, 10, 64))
         >>> points.shape, logits.shape
@@ -193,12 +189,12 @@ class DirectionHistogram(Network):
     """
 
     def __init__(self, centres: Tensor | Sequence[Sequence[float]], **sizes: Unpack[Sizes]) -> None:
-        trunk, directions = SELDnet(**sizes), torch.as_tensor(centres, dtype=torch.float64)
-        super().__init__(trunk, HistogramHead(trunk.outputs, directions))
+        trunk, points = SELDnet(**sizes), torch.as_tensor(centres, dtype=torch.float64)
+        super().__init__(trunk, HistogramHead(trunk.outputs, points))
 
 
 class DirectionMixture(Network):
-    r"""Mixture of K von Mises-Fisher laws for each frame.
+    """Network with a mixture of K von Mises-Fisher laws for each frame.
 
     See :class:`DirectionMixtureHead`.
 
@@ -207,9 +203,7 @@ class DirectionMixture(Network):
         sizes: the arguments of :class:`SELDnet`.
 
     Example:
-        >>> sizes = Sizes(
-        ...     channels=8, frames=10, bands=64, filters=4, pools=[4, 4, 2], width=6, layers=2
-        ... )
+        >>> sizes = Sizes(channels=8, frames=10, bands=64, filters=4, pools=[8], width=6, layers=2)
         >>> network = DirectionMixture(components=9, **sizes)
         >>> [tuple(part.shape) for part in network(torch.rand(2, 8, 10, 64))]
         [(2, 10, 9, 3), (2, 10, 9), (2, 10, 9)]
@@ -218,37 +212,6 @@ class DirectionMixture(Network):
     def __init__(self, components: int, **sizes: Unpack[Sizes]) -> None:
         trunk = SELDnet(**sizes)
         super().__init__(trunk, DirectionMixtureHead(trunk.outputs, components))
-
-
-def directions(angles: Tensor) -> Tensor:
-    """Unit vectors `(*, 3)` of azimuths and elevations `(*, 2)` in radians, of any size.
-
-    Example:
-        >>> directions(torch.tensor([math.pi / 2, 0.0])).round(decimals=6).abs()
-        tensor([0., 1., 0.])
-    """
-    a, e = angles.unbind(-1)
-    return torch.stack([a.cos() * e.cos(), a.sin() * e.cos(), e.sin()], -1)
-
-
-def bin_directions(rows: int, columns: int) -> Tensor:
-    r"""Centres of bins of equal angles, row by row, float64 with shape `(rows x columns, 3)`.
-
-    Row i and column j have azimuth :math:`-\pi + (i - 1/2) 2 \pi / \text{rows}` and elevation
-    :math:`-\pi / 2 + (j - 1/2) \pi / \text{columns}`. The cells of a histogram on them are not
-    these bins, but the directions nearest to each centre.
-
-    Arguments:
-        rows: number of azimuths.
-        columns: number of elevations.
-
-    Example:
-        >>> bin_directions(1, 2)
-        tensor([[ 0.7071,  0.0000, -0.7071],
-                [ 0.7071,  0.0000,  0.7071]], dtype=torch.float64)
-    """
-    low = [-math.pi, -math.pi / 2]
-    return directions(bin_centres([rows, columns], low, [-bound for bound in low]))
 
 
 def _block(before: int, filters: int, pool: int) -> nn.Sequential:

@@ -17,7 +17,7 @@ from vwta.nn.heads import Atoms, Head
 
 
 class StackedLinear(nn.Module):
-    r"""Linear layers of S networks, :math:`y_s = x_s W_s^T + b_s`.
+    r"""Linear layers of a stack of S networks, :math:`y_s = x_s W_s^T + b_s`.
 
     Arguments:
         layers: one layer for each network, all of the same shape.
@@ -34,7 +34,7 @@ class StackedLinear(nn.Module):
 
 
 class StackedHead(StackedLinear):
-    """Heads of S networks, whose outputs are read as atoms `(S, n, *)`.
+    """Heads of a stack of S networks, whose outputs are read as atoms `(S, n, *)`.
 
     Arguments:
         heads: one head for each network, all of the same kind and shape.
@@ -54,7 +54,7 @@ class StackedHead(StackedLinear):
 
 
 def stack(networks: Sequence[nn.Module]) -> nn.Module:
-    """One network that maps inputs `(S, n, *)` to what each of S networks makes of its own.
+    """Stack of S networks as one, which maps inputs `(S, n, *)` to what each makes of its own.
 
     Arguments:
         networks: networks of the same architecture, whose only parameters are those of linear

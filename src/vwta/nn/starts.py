@@ -11,7 +11,7 @@ from vwta.nn.heads import WTAHead
 
 
 def k_means_plus_plus(y: Tensor, K: int, generator: torch.Generator | None = None) -> Tensor:
-    r"""K targets picked as k-means++ picks its first centres, with shape `(K, d)`.
+    r"""Starting points `(K, d)` of hypotheses: targets, picked as the first centres of k-means++.
 
     The first one is drawn uniformly; each next one with a probability proportional to
     :math:`\min_{l} \|y_i - z_l\|^2`, its squared distance to the nearest of those picked before.

@@ -19,6 +19,7 @@ __all__ = [
 
 import json
 import re
+import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +27,7 @@ from typing import Any
 
 import pandas as pd
 
-from vwta.io.storage import key, read_metadata, read_table, read_tensors, write_table
+from vwta.io.storage import atomic, key, read_metadata, read_table, read_tensors, write_table
 
 Part = tuple[pd.DataFrame, Mapping[str, Any]]
 """Rows, and the metadata of the file they come from."""
@@ -39,7 +40,7 @@ FACTS = ("revision", "python", "processor", "accelerator", "data")
 
 
 def collect(parts: Sequence[Path], path: Path) -> None:
-    """Writes all rows of some tables into one.
+    """Writes all rows of some tables of metrics into one.
 
     The provenance of each part goes along, as `parts` in the metadata, by the part's path.
 
@@ -51,7 +52,7 @@ def collect(parts: Sequence[Path], path: Path) -> None:
 
 
 def collect_curves(networks: Mapping[str, Sequence[Path]], path: Path) -> None:
-    """Writes the curves of trained networks as a table, one row an epoch.
+    """Writes the curves of trained networks as a table of metrics, one row an epoch.
 
     Its columns are `protocol`, `dataset`, `model`, `K`, `seed`, `epoch` (from 1), `training` (the
     loss on the training rows), `loss` and `distance` (those on the validation rows; the second for
@@ -78,18 +79,23 @@ def collect_curves(networks: Mapping[str, Sequence[Path]], path: Path) -> None:
 
 
 def merge(old: Path, new: Path, path: Path) -> None:
-    """Writes the rows of a table, and of an older one those about something else.
+    """Merges tables of metrics: rows of one, and those of an older one that they do not replace.
 
-    What `h` a bandwidth was tuned to, what a search tried, and how long a training went, is not
-    what a row is about: the newer rows take the place of the older ones. Parts are named by their
-    path and a hash of their metadata, by which those with the same path can be told apart; a part
+    A row replaces one with the same keys. A tuned bandwidth, the bandwidths that a search tried and
+    the epochs of a training are no keys, so that they are replaced as a whole. Parts are named by
+    their path and a hash of their metadata, which distinguishes those with the same path; a part
     without rows is dropped.
 
     Arguments:
         old: an outcome of this function, or a file that does not exist.
-        new: table of :func:`collect` or :func:`write_parts`.
+        new: table of :func:`collect` or :func:`write_parts`. If it does not exist, the old table
+            is copied.
         path: file to write; the same for the same parts, in whatever order they came.
     """
+    if not new.exists():
+        with atomic(path) as temporary:
+            shutil.copyfile(old, temporary)
+        return
     fresh = {f"{name} {key(**part[1])}": part for name, part in read_parts(new).items()}
     parts = read_parts(old) if old.exists() else {}
     about = pd.concat([_keys(rows) for rows, _ in fresh.values()]).drop_duplicates()
@@ -101,14 +107,14 @@ def merge(old: Path, new: Path, path: Path) -> None:
 
 
 def write_parts(path: Path, parts: Mapping[str, Part]) -> None:
-    """Writes a table of several parts, which are given by their names."""
+    """Writes a table of metrics of several parts, which are given by their names."""
     table = pd.concat([rows for rows, _ in parts.values()], ignore_index=True)
     facts = {name: {**facts, "rows": _listed(rows)} for name, (rows, facts) in parts.items()}
     write_table(path, table, {"parts": facts})
 
 
 def read_parts(path: Path) -> dict[str, Part]:
-    """Parts of a table of :func:`write_parts`, by name."""
+    """Parts of a table of metrics of :func:`write_parts`, by name."""
     table, first = read_table(path), 0
     parts: dict[str, Part] = {}
     for name, facts in read_metadata(path).get("parts", {}).items():
@@ -118,13 +124,13 @@ def read_parts(path: Path) -> dict[str, Part]:
         first += count
     if first != len(table):
         raise ValueError(
-            f"{path}: its parts account for {first} of {len(table)} rows. Remedy: collect it anew"
+            f"{path}: its parts account for {first} of {len(table)} rows. Remedy: collect it again"
         )
     return parts
 
 
 def facts(tables: Iterable[Path]) -> dict[str, list[str]]:
-    """Facts in the records of the tables' metadata: each value of a fact once."""
+    """Facts in the records of tables of metrics: each value of a fact once."""
     found: dict[str, set[str | None]] = defaultdict(set)
     for _, record in records(tables):
         for name in FACTS:
@@ -136,7 +142,7 @@ def facts(tables: Iterable[Path]) -> dict[str, list[str]]:
 
 
 def cost(tables: Iterable[Path]) -> dict[str, dict[str, float]]:
-    """Jobs of each kind behind the tables, and their CPU hours by their own records.
+    """Jobs of each kind behind tables of metrics, and their CPU hours by their own records.
 
     Each job is counted once: a second table of a job has a part of the record of the first, which
     names its trainings too. Records without a time are counted as `unknown`.
@@ -157,7 +163,7 @@ def cost(tables: Iterable[Path]) -> dict[str, dict[str, float]]:
 
 
 def records(tables: Iterable[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """All records of provenance in the tables' metadata, at any depth, with their kinds.
+    """All records of provenance in tables of metrics, at any depth, with their kinds.
 
     The kind is the name of the part's file without its numbers, or the model of a training.
     """

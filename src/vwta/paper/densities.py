@@ -15,7 +15,7 @@ from vwta.paper.estimators import ESTIMATORS, measured_in
 
 
 class Domain(NamedTuple):
-    """Where the targets of a study live.
+    """Space and kernel of the densities of a study.
 
     Attributes:
         space: in which cells are cut.
@@ -27,7 +27,7 @@ class Domain(NamedTuple):
 
 
 def density(method: str, network: nn.Module, domain: Domain) -> nn.Module:
-    """The density that a method makes of a network.
+    """The density that a method of the registry makes of a network.
 
     Arguments:
         method: a key of :data:`vwta.paper.estimators.ESTIMATORS`.
@@ -44,7 +44,9 @@ def density(method: str, network: nn.Module, domain: Domain) -> nn.Module:
 
 
 def densities(study: str, kind: str, network: nn.Module, domain: Domain) -> dict[str, nn.Module]:
-    """Densities of all methods of a network that a study measures; atoms alone are none.
+    """Densities of all methods of the registry that a study measures for a network.
+
+    Atoms alone have no density, and are left out.
 
     Arguments:
         study: name of the study.

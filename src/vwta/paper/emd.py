@@ -25,7 +25,7 @@ def emd(
     masses: ArrayLike | None = None,
     other_masses: ArrayLike | None = None,
 ) -> float:
-    r"""Least mean distance :math:`\min_\psi \sum_{ij} \psi_{ij} \|y_i - z_j\|` of a transport.
+    r"""Earth mover's distance, :math:`\min_\psi \sum_{ij} \psi_{ij} \|y_i - z_j\|` of a transport.
 
     It moves the masses of some points to those of others: :math:`\psi \ge 0` has them as its sums
     over rows and columns. Distances are Euclidean and not squared.

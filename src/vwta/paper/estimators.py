@@ -4,7 +4,7 @@ Every estimator is atoms x kernel x cut. A method is an entry of :data:`ESTIMATO
 :mod:`vwta.paper.densities` builds its density, and the stages that evaluate networks ask this table
 what to measure. How networks are trained is in :mod:`vwta.paper.networks`, how methods are shown in
 :mod:`vwta.paper.methods`: a job depends on the code it imports, so that another label draws figures
-anew, another estimator evaluates anew, and neither trains anything.
+anew, another estimator evaluates again, and neither trains anything.
 
 The module imports nothing heavy: rules of the workflow read it too.
 """
@@ -25,7 +25,7 @@ KERNELS: tuple[Kernel, ...] = ("none", "uniform", "bandwidth", "own")
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a method makes a density of atoms.
+    """Entry of the registry of estimators: how a method makes a density of atoms.
 
     Attributes:
         network: whose atoms it takes.
@@ -34,7 +34,7 @@ class Recipe:
         weighted: whether atoms have the network's masses, or all the same.
         averaged: whether it averages the densities of all restarts, not of the first alone.
         emd: whether its earth mover's distance to the true law is measured.
-        twin: method with the same cells and a bandwidth, for one whose kernel is uniform.
+        limit_of: the method whose limit for large bandwidths this one, with a uniform kernel, is.
         studies: where it is measured.
     """
 
@@ -44,7 +44,7 @@ class Recipe:
     weighted: bool = True
     averaged: bool = False
     emd: bool = False
-    twin: str | None = None
+    limit_of: str | None = None
     studies: tuple[str, ...] = ("synthetic", "audio")
 
     @property
@@ -60,18 +60,18 @@ ESTIMATORS: dict[str, Recipe] = {
     "v_wta": Recipe("wta", "bandwidth", cut=True, emd=True, studies=EVERYWHERE),
     "k_wta": Recipe("wta", "bandwidth", studies=EVERYWHERE),
     "unweighted_k_wta": Recipe("wta", "bandwidth", weighted=False),
-    "unif_v_wta": Recipe("wta", "uniform", cut=True, emd=True, twin="v_wta"),
+    "unif_v_wta": Recipe("wta", "uniform", cut=True, emd=True, limit_of="v_wta"),
     "dirac_wta": Recipe("wta", "none", emd=True, studies=("synthetic",)),
     "v_wta_ensemble": Recipe("wta", "bandwidth", cut=True, averaged=True, studies=("uci",)),
     "tk_hist": Recipe("hist", "bandwidth", cut=True, studies=EVERYWHERE),
-    "unif_hist": Recipe("hist", "uniform", cut=True, emd=True, twin="tk_hist"),
+    "unif_hist": Recipe("hist", "uniform", cut=True, emd=True, limit_of="tk_hist"),
     "mdn": Recipe("mdn", "own", emd=True, studies=("synthetic", "uci")),
     "m_vmf": Recipe("m_vmf", "own", studies=("audio",)),
 }
 
 
 def measured_in(study: str, network: str | None = None) -> dict[str, Recipe]:
-    """Methods that are measured in a study, by name; those of a network, if one is named."""
+    """Methods of the registry that are measured in a study; those of a network, if one is named."""
     return {
         name: recipe
         for name, recipe in ESTIMATORS.items()
@@ -80,5 +80,5 @@ def measured_in(study: str, network: str | None = None) -> dict[str, Recipe]:
 
 
 def swept_in(study: str) -> tuple[str, ...]:
-    """Methods of a study that have a bandwidth."""
+    """Methods of the registry with a bandwidth that are measured in a study."""
     return tuple(name for name, recipe in measured_in(study).items() if recipe.swept)

@@ -8,7 +8,7 @@ A method with a network of its own is added by
 3. an entry of :data:`METHODS` and one of :data:`NETWORKS` here, which say how both are shown.
 
 The configuration then names it. There are three tables and not one since a job is run again when
-the code that it imports changes: a colour draws figures anew, an estimator evaluates anew, a loss
+the code that it imports changes: a colour draws figures again, an estimator evaluates again, a loss
 trains anew.
 
 The module imports nothing heavy: rules of the workflow read it too.
@@ -19,6 +19,7 @@ from __future__ import annotations
 __all__ = [
     "METHODS",
     "NETWORKS",
+    "PROPOSED",
     "Method",
     "Network",
     "in_panel",
@@ -35,7 +36,7 @@ from vwta.paper.estimators import ESTIMATORS
 
 @dataclass(frozen=True)
 class Method:
-    """How a method is shown.
+    """Entry of the registry of methods: how a method is shown.
 
     Attributes:
         label: what readers call it.
@@ -58,7 +59,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Network:
-    """How a network is shown, and what it costs.
+    """Entry of the registry of networks: how a network is shown, and what it costs.
 
     Attributes:
         title: of its column in pictures of predictions.
@@ -67,12 +68,14 @@ class Network:
         studies: where it is trained.
         drawn: whether predictions are drawn as atoms with their cells, or with circles of one
             standard deviation.
+        on_grid: whether its atoms are the bins of a grid, which the configuration has for each K.
     """
 
     title: str
     outputs: int
     studies: tuple[str, ...]
     drawn: Literal["cells", "circles"]
+    on_grid: bool = False
 
 
 # Panels and tables are `nll`, `emd` and `risk` (figures against K), `nll against h`, `tuned`
@@ -177,13 +180,23 @@ NETWORKS: dict[str, Network] = {
     "wta": Network(
         "Score-based WTA", outputs=3, studies=("synthetic", "uci", "audio"), drawn="cells"
     ),
-    "hist": Network("Histogram", outputs=1, studies=("synthetic", "uci", "audio"), drawn="cells"),
+    "hist": Network(
+        "Histogram",
+        outputs=1,
+        studies=("synthetic", "uci", "audio"),
+        drawn="cells",
+        on_grid=True,
+    ),
     "m_vmf": Network("M-vMF", outputs=5, studies=("audio",), drawn="circles"),
 }
 
+PROPOSED = "v_wta"  # the method that the paper proposes; pictures show its network
+
 
 def in_panel(panel: str) -> tuple[str, ...]:
-    """Methods that a panel or table shows, in its order; an error if no method names it.
+    """Methods of the registry that a panel or table shows, in its order.
+
+    It is an error if no method names the panel.
 
     Example:
         >>> in_panel("uci main")
@@ -196,7 +209,7 @@ def in_panel(panel: str) -> tuple[str, ...]:
 
 
 def network_of(method: str) -> str | None:
-    """The network that a method needs, None for one that needs none.
+    """The network that a method of the registry needs, None for one that needs none.
 
     Where only the places of atoms matter, networks are methods themselves.
 
@@ -210,5 +223,5 @@ def network_of(method: str) -> str | None:
 
 
 def networks_in(study: str) -> dict[str, Network]:
-    """Networks that are trained in a study, by name."""
+    """Networks of the registry that are trained in a study, by name."""
     return {name: network for name, network in NETWORKS.items() if study in network.studies}

@@ -12,15 +12,31 @@ true then. So the NLL at the tuned bandwidth is the row of metric `nll` whose `t
 
 from __future__ import annotations
 
-__all__ = ["COLUMNS", "likelihood_rows", "nll", "nll_capped", "of_protocol", "risk", "rmse", "tidy"]
+__all__ = [
+    "COLUMNS",
+    "MetricsFile",
+    "likelihood_rows",
+    "nll",
+    "nll_capped",
+    "of_protocol",
+    "risk",
+    "rmse",
+    "tidy",
+]
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import torch
-from torch import Tensor
+
+from vwta.io.provenance import provenance
+from vwta.io.storage import write_table
+
+if TYPE_CHECKING:  # torch takes a second to import, and pictures and tables need none of it
+    from torch import Tensor
 
 COLUMNS: dict[str, str] = {
     "study": "str",
@@ -39,7 +55,7 @@ COLUMNS: dict[str, str] = {
 
 
 def nll(log_prob: Tensor) -> float:
-    r"""Negative log-likelihood :math:`-\frac{1}{n} \sum_i \log p(y_i | x_i)`, in nats.
+    r"""Metric: negative log-likelihood :math:`-\frac{1}{n} \sum_i \log p(y_i | x_i)`, in nats.
 
     Arguments:
         log_prob: log-densities, with shape `(n,)`. One of -inf makes the outcome inf: leave out
@@ -49,7 +65,7 @@ def nll(log_prob: Tensor) -> float:
 
 
 def nll_capped(log_prob: Tensor, epsilon: float, cap: float) -> float:
-    r"""Negative log-likelihood as the published code has it, over all points.
+    r"""Metric: negative log-likelihood as the published code has it, over all points.
 
     .. math:: \frac{1}{n} \sum_i \min(-\log(p(y_i | x_i) + \epsilon), c)
 
@@ -58,12 +74,12 @@ def nll_capped(log_prob: Tensor, epsilon: float, cap: float) -> float:
         epsilon: added to each density.
         cap: largest contribution of a point.
     """
-    softened = torch.logaddexp(log_prob, log_prob.new_tensor(math.log(epsilon)))
+    softened = log_prob.logaddexp(log_prob.new_tensor(math.log(epsilon)))
     return (-softened).clamp(max=cap).mean().item()
 
 
 def risk(points: Tensor, y: Tensor) -> float:
-    r"""Quantisation error :math:`\frac{1}{n} \sum_i \min_k \|z_k(x_i) - y_i\|^2`.
+    r"""Metric: quantisation error :math:`\frac{1}{n} \sum_i \min_k \|z_k(x_i) - y_i\|^2`.
 
     Arguments:
         points: atoms, with shape `(n, K, d)`.
@@ -73,7 +89,7 @@ def risk(points: Tensor, y: Tensor) -> float:
 
 
 def rmse(mean: Tensor, y: Tensor) -> float:
-    r"""Root mean squared error :math:`\sqrt{\frac{1}{n} \sum_i \|m(x_i) - y_i\|^2}` of means.
+    r"""Metric: root mean squared error :math:`\sqrt{\frac{1}{n} \sum_i \|m(x_i) - y_i\|^2}`.
 
     Arguments:
         mean: means of the laws, with shape `(n, d)`.
@@ -87,7 +103,7 @@ def rmse(mean: Tensor, y: Tensor) -> float:
 
 
 def tidy(rows: Iterable[Mapping[str, Any]], **common: Any) -> pd.DataFrame:
-    """Tidy table, one row a number.
+    """Tidy table of metrics, one row a number.
 
     Arguments:
         rows: for each number its `metric`, `value`, `n` (points it averages over), and whichever
@@ -106,9 +122,39 @@ def tidy(rows: Iterable[Mapping[str, Any]], **common: Any) -> pd.DataFrame:
     return pd.DataFrame(records, columns=list(COLUMNS)).astype(COLUMNS)
 
 
-def of_protocol(table: pd.DataFrame, protocol: str, otherwise: str) -> pd.DataFrame:
-    """Rows of a protocol, and of another for methods that it has none of, as if they were its own.
+@dataclass(frozen=True)
+class MetricsFile:
+    """A file of tidy metrics that an evaluation writes.
 
+    Attributes:
+        path: its path.
+        study: name of the study.
+        protocol: name of the protocol.
+        dataset: name of the problem or data set.
+        code: digest of the code.
+    """
+
+    path: Path
+    study: str
+    protocol: str
+    dataset: str
+    code: str
+
+    def write(self, rows: Iterable[Mapping[str, Any]], **facts: Any) -> None:
+        """Writes the table, and a record of what its numbers come from.
+
+        Arguments:
+            rows: see :func:`tidy`.
+            facts: facts of the record, such as the hash of the data.
+        """
+        table = tidy(rows, study=self.study, protocol=self.protocol, dataset=self.dataset)
+        write_table(self.path, table, {"provenance": provenance(code=self.code, **facts)})
+
+
+def of_protocol(table: pd.DataFrame, protocol: str, otherwise: str) -> pd.DataFrame:
+    """Rows of metrics of a protocol, and of another for methods that it has none of.
+
+    Rows of the other one are given as if they were the protocol's own.
     A protocol that takes the networks of another differs from it for some methods alone.
 
     Arguments:
@@ -124,7 +170,7 @@ def of_protocol(table: pd.DataFrame, protocol: str, otherwise: str) -> pd.DataFr
 def likelihood_rows(
     log_prob: Tensor, inside: Tensor, epsilon: float, cap: float
 ) -> list[dict[str, Any]]:
-    """Rows of a table for the likelihood of some points.
+    """Rows of metrics for the likelihood of some points.
 
     Arguments:
         log_prob: log-densities, with shape `(n,)`.

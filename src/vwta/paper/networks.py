@@ -24,5 +24,8 @@ NETWORKS: dict[str, Training] = {
 
 
 def build(kind: str, **arguments: Any) -> nn.Module:
-    """Network of a kind, with the arguments of its class: what a file of weights says of itself."""
+    """Network of the registry of a kind, with the arguments that its file of weights has.
+
+    The arguments are those of its class.
+    """
     return named(kind, NETWORKS).network(**arguments)

@@ -1,9 +1,9 @@
 """The data sets of all studies: what readers call them, and how they are drawn.
 
-The laws of the synthetic problems and their constants are in :mod:`vwta.paper.data.synthetic`, the
-readers of the other data in :mod:`vwta.paper.data`; numbers of a protocol, such as the domain, are
-in the configuration. They are not in this table since results depend on them: a title or
-a colour may change without any number being computed again.
+The laws of the synthetic problems are in :mod:`vwta.paper.synthetic.true_laws`, the readers of
+other data in :mod:`vwta.paper.uci.datasets` and :mod:`vwta.paper.audio.ansyn`; numbers of
+a protocol, such as the domain, are in the configuration. They are not in this table since results
+depend on them: a title or a colour may change without any number being computed again.
 
 The module imports nothing heavy: rules of the workflow read it too.
 """
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Problem:
-    """A data set.
+    """Entry of the registry of data sets: what readers call one, and how it is drawn.
 
     Attributes:
         title: what readers call it.
@@ -57,10 +57,10 @@ PROBLEMS: dict[str, Problem] = {
 
 
 def of_study(study: str) -> dict[str, Problem]:
-    """The data sets of a study, by name."""
+    """The data sets of the registry that belong to a study, by name."""
     return {name: problem for name, problem in PROBLEMS.items() if problem.study == study}
 
 
 def title(name: str) -> str:
-    """The readable name of a data set; of a table of one's own, its name."""
+    """The readable name of a data set of the registry; of a user's own table, its name."""
     return PROBLEMS[name].title if name in PROBLEMS else name

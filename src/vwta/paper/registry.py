@@ -24,7 +24,7 @@ Loss = Callable[..., Tensor]
 
 @dataclass(frozen=True)
 class Training:
-    """How a network is built and trained.
+    """Entry of the registries of networks: how a network is built and trained.
 
     Attributes:
         network: its class.
@@ -53,7 +53,7 @@ class Training:
 
 
 def named(model: str, table: Mapping[str, Training]) -> Training:
-    """Entry of a table of networks; an error tells which ones there are."""
+    """Entry of a registry of networks; an error tells which ones there are."""
     if model not in table:
         raise ValueError(f"unknown network {model!r}: expected one of {', '.join(table)}")
     return table[model]

@@ -14,7 +14,7 @@ HEADLINE = "paper"  # the protocol that follows the paper's text
 
 @dataclass(frozen=True)
 class Study:
-    """A study.
+    """Entry of the registry of studies: its title, metrics, tables and figures.
 
     Attributes:
         title: what readers call it.
@@ -61,7 +61,7 @@ STUDIES: dict[str, Study] = {
 
 
 def study_of(name: str) -> str:
-    """The study that a figure or table belongs to, by its file's name.
+    """The study of the registry that a figure or table belongs to, by its file's name.
 
     Example:
         >>> study_of("uci_main_paper.md"), study_of("quantitative_paper.png")

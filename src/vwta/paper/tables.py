@@ -63,7 +63,7 @@ class Sheet(NamedTuple):
 
 
 def to_markdown(table: pd.DataFrame, digits: int = 4) -> str:
-    """A table in markdown: numbers to some significant digits, missing ones as a dash."""
+    """A table for readers in markdown: numbers to some digits, missing ones as a dash."""
 
     def cell(value: Any) -> str:
         if pd.isna(value):
@@ -76,7 +76,7 @@ def to_markdown(table: pd.DataFrame, digits: int = 4) -> str:
 
 
 def signed(difference: float, places: int) -> str:
-    """A difference with its sign and so many digits after the point; empty if there is none.
+    """A difference in a table for readers, with its sign and so many digits after the point.
 
     Example:
         >>> signed(-0.001, 2), signed(1.5, 2)
@@ -88,7 +88,7 @@ def signed(difference: float, places: int) -> str:
 
 
 def write(table: pd.DataFrame, csv: Path, markdown: Path, words: str) -> None:
-    """Writes a table in both formats; the csv has every digit, markdown starts with some words."""
+    """Writes a table for readers: the csv has every digit, markdown starts with some words."""
     with atomic(csv) as temporary:
         table.to_csv(temporary, index=False)
     with atomic(markdown) as temporary:

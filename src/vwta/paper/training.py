@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class Recipe(NamedTuple):
-    """How to build a network, its loss, and the criteria of early stopping."""
+    """Recipe of a training of any study: network, loss, and the criteria of early stopping."""
 
     specification: dict[str, Any]
     loss: Objective | Scheduled
@@ -33,7 +33,7 @@ class Recipe(NamedTuple):
 
 @dataclass(frozen=True)
 class Job:
-    """A training job.
+    """A training job of any study.
 
     Attributes:
         dataset: name of the data set.
@@ -65,7 +65,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Run:
-    """A job that has begun.
+    """A training job of any study that has begun.
 
     Attributes:
         facts: what is trained on what.
@@ -86,7 +86,7 @@ class Run:
 
 
 def taken(function: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the arguments on offer, those that a function or a class names, in the offer's order.
+    """Of the settings that a study offers, those that a network's class or its loss names.
 
     Example:
         >>> taken(lambda out, y, beta: ..., {"beta": 1.0, "score_reduction": "sum"})
@@ -104,7 +104,7 @@ def train_seeds(
     rows: Callable[[int], Data],
     schedule: Schedule,
 ) -> None:
-    """Trains one network for each seed, one after the other.
+    """Trains a network of any study for each seed, one after the other.
 
     Outputs hold the weights selected by each criterion, `loss.*` and so on, and the `curve` of each
     epoch's losses.

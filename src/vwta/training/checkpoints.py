@@ -157,7 +157,7 @@ class Resumable(ABC):
             self._save()
         if reason:
             where = f"epoch {self.epoch + 1}, batch {self.batch + 1}"
-            saved = f"saved in {self.checkpoint}; run again to go on"
+            saved = f"saved in {self.checkpoint}; run again to continue"
             unsaved = "nothing was saved, as there is no checkpoint file"
             raise Interrupted(f"{reason} at {where}: {saved if self.checkpoint else unsaved}")
 
@@ -227,12 +227,12 @@ class Resumable(ABC):
 
 
 def copy_of(network: nn.Module) -> dict[str, Tensor]:
-    """A copy of a network's weights and buffers, by name."""
+    """A copy of the weights and buffers of a network in training, by name."""
     return {name: value.detach().clone() for name, value in network.state_dict().items()}
 
 
 def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], place: Mapping[str, Any]) -> None:
-    """Writes tensors and a place (any JSON) with their hash; the previous file is kept as well.
+    """Writes a checkpoint: tensors and a place (any JSON) with their hash; the last one stays.
 
     Whatever happens in between, one of the two is complete.
     """

@@ -6,6 +6,7 @@ __all__ = [
     "Data",
     "Fit",
     "FixedData",
+    "Goals",
     "Inputs",
     "Objective",
     "Schedule",
@@ -22,7 +23,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -36,13 +37,20 @@ Objective = Callable[[Any, Tensor], Tensor]
 
 @runtime_checkable
 class Scheduled(Protocol):
-    """A loss that changes from epoch to epoch."""
+    """A loss of a training that changes from epoch to epoch."""
 
     def at(self, epoch: int) -> Objective: ...
 
 
+class Goals(NamedTuple):
+    """What a training minimises, and the criteria that select weights."""
+
+    loss: Objective | Scheduled
+    criteria: Mapping[str, Objective]
+
+
 class Inputs(Protocol):
-    """Inputs of the rows of an epoch: a tensor, or an object that reads them from a disk.
+    """Inputs of the rows of a training's epoch: a tensor, or an object that reads them from a disk.
 
     `inputs[order]` has the same rows in another order and is of this type again; `inputs[slice]` is
     a tensor.
@@ -56,7 +64,7 @@ class Inputs(Protocol):
 
 
 class Data(Protocol):
-    """Where the rows of an epoch come from; each method gives inputs and targets."""
+    """Data of a training: where the rows of an epoch come from, inputs and targets."""
 
     def training(self, epoch: int) -> tuple[Inputs, Tensor]: ...
 
@@ -65,7 +73,7 @@ class Data(Protocol):
 
 @dataclass(frozen=True)
 class FixedData:
-    """The same rows in every epoch: inputs `(n, *)` and targets `(n, *)` for each split."""
+    """Data of a training with the same rows in every epoch: inputs and targets for each split."""
 
     train: tuple[Tensor, Tensor]
     held_out: tuple[Tensor, Tensor]
@@ -79,7 +87,7 @@ class FixedData:
 
 @dataclass(frozen=True)
 class Schedule:
-    r"""How long to train, and how fast.
+    r"""How long to train a network, and how fast.
 
     Adam's learning rate is constant. With a `warm_up` of w epochs it rises, then falls: in epoch e,
     counted from 1, it is :math:`\text{learning\_rate} \, \min(e^{-1/2}, e \, w^{-3/2})`.
@@ -123,7 +131,7 @@ class Selected:
 
 @dataclass(frozen=True)
 class Fit:
-    """Outcome of a training.
+    """Outcome of the training of a network.
 
     Attributes:
         selected: the weights that each criterion selects.
@@ -181,18 +189,19 @@ def fit(
     """
     device = torch.device(device)
     network = network.to(device)
-    training = _Training(network, loss, criteria, data, schedule, seed, device, checkpoint)
+    goals = Goals(loss, criteria)
+    training = _Training(network, goals, data, schedule, seed, device, checkpoint)
     training.run()
     return training.outcome()
 
 
 def objective_at(loss: Objective | Scheduled, epoch: int) -> Objective:
-    """The loss of an epoch, counted from 0."""
+    """The loss of a training in an epoch, counted from 0."""
     return loss.at(epoch) if isinstance(loss, Scheduled) else loss
 
 
 def at_least_one(**counts: int) -> None:
-    """Raises an error that names a count below 1."""
+    """Raises an error that names a count of a training, such as its epochs, if it is below 1."""
     for name, count in counts.items():
         if count < 1:
             raise ValueError(f"{name} is {count}: expected at least 1")
@@ -215,7 +224,7 @@ def write_fit(path: Path, done: Fit, metadata: Mapping[str, Any]) -> None:
 
 
 def pick_device(name: str) -> torch.device:
-    """Device of a name, where `auto` is the GPU if there is one."""
+    """Device to train on, by name: `auto` is the GPU if there is one."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name == "cuda" and not torch.cuda.is_available():
@@ -231,8 +240,7 @@ class _Training(Resumable):
     def __init__(
         self,
         network: nn.Module,
-        loss: Objective | Scheduled,
-        criteria: Mapping[str, Objective],
+        goals: Goals,
         data: Data,
         schedule: Schedule,
         seed: int,
@@ -242,7 +250,7 @@ class _Training(Resumable):
         parameters = list(network.parameters())
         adam = torch.optim.Adam(parameters, lr=schedule.learning_rate, fused=True)
         super().__init__(network, adam, schedule.epochs, checkpoint)
-        self.loss, self.criteria = loss, criteria
+        self.loss, self.criteria = goals
         self.data, self.schedule, self.seed, self.device = data, schedule, seed, device
         self.rows = 0
         self.total = torch.zeros((), dtype=torch.float64, device=device)

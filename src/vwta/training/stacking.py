@@ -25,6 +25,7 @@ from vwta.seeds import generator
 from vwta.training.checkpoints import Resumable, copy_of
 from vwta.training.loop import (
     Fit,
+    Goals,
     Objective,
     Scheduled,
     Selected,
@@ -36,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 
 class Rows(NamedTuple):
-    """Inputs `(S, n, d)` and targets `(S, n, e)` of each network."""
+    """Inputs `(S, n, d)` and targets `(S, n, e)` of each network of a stack."""
 
     x: Tensor
     y: Tensor
@@ -55,7 +56,7 @@ class StackedData(Protocol):
 
 @dataclass(frozen=True)
 class Plan:
-    """How long to train, and how fast.
+    """How long to train a stack of networks, and how fast.
 
     Attributes:
         epochs: passes over the rows.
@@ -88,7 +89,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class StackedFit:
-    """Outcome of a training.
+    """Outcome of the training of a stack of networks.
 
     Attributes:
         weights: for each criterion the stacked weights after the epoch with the lowest value, each
@@ -132,7 +133,7 @@ def fit_stacked(
     checkpoint: Path | None = None,
     stops: Tensor | None = None,
 ) -> StackedFit:
-    """Trains networks side by side and selects the weights of each one's best epoch.
+    """Trains a stack of networks, and selects the weights of each one's best epoch.
 
     Arguments:
         networks: S networks to start from; they stay as they are.
@@ -154,9 +155,8 @@ def fit_stacked(
         raise ValueError(f"{len(seeds)} seeds for {len(networks)} networks: expected one for each")
     device = torch.device(device)
     network = stack(networks).to(device)
-    training = _StackedTraining(
-        network, loss, criteria, data, plan, seeds, device, stops, checkpoint
-    )
+    goals = Goals(loss, criteria)
+    training = _StackedTraining(network, goals, data, plan, seeds, device, stops, checkpoint)
     training.run(save_when_done=True)
     return training.outcome()
 
@@ -167,8 +167,7 @@ class _StackedTraining(Resumable):
     def __init__(
         self,
         network: nn.Module,
-        loss: Objective | Scheduled,
-        criteria: Mapping[str, Objective],
+        goals: Goals,
         data: StackedData,
         plan: Plan,
         seeds: Sequence[int],
@@ -183,7 +182,8 @@ class _StackedTraining(Resumable):
             fused=True,
         )
         super().__init__(network, adam, plan.epochs, checkpoint)
-        self.loss, self.criteria, self.data = loss, criteria, data
+        self.loss, self.criteria = goals
+        self.data = data
         self.plan, self.seeds, self.device = plan, seeds, device
         self.rows = 0
         self.total = torch.zeros(len(seeds), dtype=torch.float64, device=device)
@@ -191,7 +191,7 @@ class _StackedTraining(Resumable):
         self.diverged = torch.zeros(len(seeds), dtype=torch.long)
         self.stops = torch.full_like(self.diverged, plan.epochs) if stops is None else stops
         self.last = copy_of(network)
-        self.curves: dict[str, list[list[float]]] = {name: [] for name in criteria}
+        self.curves: dict[str, list[list[float]]] = {name: [] for name in goals.criteria}
 
     def train_epoch(self) -> None:
         x, y = self._shuffled(*self.data.training(self.epoch))

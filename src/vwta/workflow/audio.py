@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from vwta.paper.estimators import ESTIMATORS
+from vwta.paper.methods import PROPOSED
 from vwta.workflow.study import Study
 
 NOTES = {"ansyn": "ansyn*", "resynthesis": "sounds", "synthetic": ".none"}
 
 
 class AudioStudy(Study):
-    """The audio study.
+    """The audio study as rules see it.
 
     Arguments:
         settings: its section of the configuration.
@@ -43,8 +45,9 @@ class AudioStudy(Study):
 
     @property
     def pictured(self) -> list[str]:
-        """The protocols that have WTA networks, which pictures are drawn of."""
-        return [name for name in self.protocols if "wta" in self.scope(name)["models"]]
+        """The protocols that have networks of the proposed method, which pictures are drawn of."""
+        network = ESTIMATORS[PROPOSED].network
+        return [name for name in self.protocols if network in self.scope(name)["models"]]
 
     @property
     def shown(self) -> list[str]:

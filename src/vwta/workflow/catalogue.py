@@ -17,6 +17,9 @@ from snakemake.iocontainers import Wildcards
 def complete(workflow: Any, root: Path, environment: str) -> None:
     """Gives every rule of this workflow its environment, and a benchmark named after its log.
 
+    A rule without outputs has no benchmark: Snakemake would take it for an output, and run the rule
+    only once.
+
     Arguments:
         workflow: Snakemake's, which may have rules of other workflows as well.
         root: folder of this workflow's sources.
@@ -27,6 +30,8 @@ def complete(workflow: Any, root: Path, environment: str) -> None:
         if not rule.log or not place.is_relative_to(root):
             continue
         rule.conda_env = os.path.relpath(root / environment, place)
+        if not rule.output:
+            continue
         rule.benchmark_modifier = rule.log_modifier
         log = str(rule.log[0])
         rule.benchmark = log.replace("/logs/", "/benchmarks/", 1).removesuffix(".log") + ".tsv"
@@ -70,7 +75,7 @@ def _value(given: Any, wildcards: Wildcards) -> Any:
 
 
 def published_runs(folder: Path) -> dict[str, Any]:
-    """Records of the studies that are published below a folder."""
+    """Records of the studies that the workflow published below a folder."""
     return {
         path.parent.name: json.loads(path.read_text(encoding="utf-8"))
         for path in sorted(folder.glob("*/provenance.json"))
@@ -80,7 +85,7 @@ def published_runs(folder: Path) -> dict[str, Any]:
 def pictures(
     workflow: Any, figures: Iterable[str], tier: str, records: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Facts about figures of a tier, or about published ones.
+    """Facts about figures of a tier, or about published ones, with the rules that draw them.
 
     Arguments:
         workflow: Snakemake's.
@@ -92,6 +97,6 @@ def pictures(
     for path in map(Path, figures):
         record = records.get(path.parent.parent.name, {})
         target = f"results/{record.get('tier', tier)}/figures/{path.name}"
-        outdated = path.stem in record.get("outdated", ())
+        outdated = f"figures/{path.stem}" in record.get("outdated", ())
         found.append({**describe(workflow, target), "path": str(path), "outdated": outdated})
     return found

@@ -3,7 +3,7 @@
 Usage: python -m vwta.workflow.configuration [SNAKEMAKE ARGUMENT ...]
 
 Snakemake opens the files after `--configfile` before it reads the workflow, and names neither the
-file nor the line if one is missing, is no UTF-8 or no YAML. This command does.
+file nor the line if one is missing, or is not UTF-8 or not YAML. This command does.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def check(arguments: Sequence[str]) -> None:
 
 
 def unreadable(path: Path) -> Iterator[str]:
-    """A line that names a wrong file, the fault and the remedy."""
+    """A line that names a wrong file of the configuration, the fault and the remedy."""
     try:
         content = yaml.safe_load(path.read_bytes().decode("utf-8"))
     except OSError as error:
@@ -73,7 +73,7 @@ def unreadable(path: Path) -> Iterator[str]:
 
 
 def refuse(problems: Sequence[str], place: str) -> None:
-    """Stop before any job if there are problems.
+    """Stop the workflow before any job if there are problems.
 
     Arguments:
         problems: a line for each.
@@ -110,7 +110,7 @@ def check_config(
 
 
 def read_protocols(root: Path, study: str, names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The switches of the protocols of a study, by stage.
+    """The switches of the protocols of a study in the configuration, by stage.
 
     Arguments:
         root: folder of the workflow's sources.

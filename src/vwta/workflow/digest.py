@@ -19,12 +19,15 @@ import ast
 import hashlib
 import os
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2]
 PACKAGE = "vwta"
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")  # fields that hold statements
+BY_NAME = {"import_module", "__import__"}
 LEFT_OUT = {
     PACKAGE,
     f"{PACKAGE}.io.provenance",
@@ -73,7 +76,7 @@ def _digest_of(script: Path, modules: tuple[str, ...]) -> str:
     total = hashlib.sha256()
     for name in [None, *sorted(_closure(script, modules))]:
         file = script if name is None else _find(name)
-        total.update(f"{name}:{_content(file)}\n".encode())
+        total.update(f"{name}:{_content(_text(file))}\n".encode())
     return total.hexdigest()[:16]
 
 
@@ -95,16 +98,36 @@ def _closure(script: Path, modules: tuple[str, ...] = ()) -> set[str]:
 def _imports(path: Path, computed: bool = False) -> frozenset[str]:
     """Names of this package's modules that the file at `path` itself imports, anywhere in it."""
     names: set[str] = set()
-    for node in ast.walk(_tree(path)):
+    tree = _tree(path)
+    for node in _statements(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names if _is_ours(alias.name)}
             if any(alias.name == PACKAGE for alias in node.names):
                 _refuse(path, node, f"`import {PACKAGE}` does not say which module it needs")
         elif isinstance(node, ast.ImportFrom):
             names |= _from_import(path, node)
-        elif isinstance(node, ast.Call) and _called(node) in {"import_module", "__import__"}:
-            _refuse(path, node, "an import by a computed name cannot be followed", computed)
+    if not computed:
+        _refuse_computed(path, tree)
     return frozenset(names)
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """A module and the statements in it, without the expressions, which are most of its nodes."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for block in BLOCKS:
+            waiting += getattr(node, block, ())
+
+
+def _refuse_computed(path: Path, tree: ast.Module) -> None:
+    """Raises :class:`ImportError` if a file imports by a computed name."""
+    if not any(name in _text(path) for name in BY_NAME):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _called(node) in BY_NAME:
+            _refuse(path, node, "an import by a computed name cannot be followed")
 
 
 def _from_import(path: Path, node: ast.ImportFrom) -> set[str]:
@@ -123,9 +146,7 @@ def _from_import(path: Path, node: ast.ImportFrom) -> set[str]:
     return names
 
 
-def _refuse(path: Path, node: ast.AST, why: str, allowed: bool = False) -> None:
-    if allowed:
-        return
+def _refuse(path: Path, node: ast.AST, why: str) -> None:
     place = path.relative_to(SOURCE.parent) if path.is_relative_to(SOURCE.parent) else path
     remedy = f"write `from {PACKAGE}.<module> import <name>`"
     line = f"line {getattr(node, 'lineno', '?')}"
@@ -153,17 +174,22 @@ def _places(name: str) -> list[Path]:
 
 
 @cache
-def _content(path: Path) -> str:
-    """Hash of what the file at `path` does: its code without comments, docstrings and layout."""
-    tree = _tree(path)
-    for node in ast.walk(tree):
+def _content(text: str) -> str:
+    """Hash of what a file's text does: its code without comments, docstrings and layout."""
+    tree = ast.parse(text)
+    for node in _statements(tree):
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]
     return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
 
 
 def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    return ast.parse(_text(path), filename=str(path))
+
+
+@cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def _called(node: ast.Call) -> str:

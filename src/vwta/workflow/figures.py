@@ -20,17 +20,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vwta.paper.estimators import ESTIMATORS
+from vwta.paper.methods import PROPOSED
 from vwta.workflow.audio import AudioStudy
 from vwta.workflow.synthetic import SyntheticStudy
-from vwta.workflow.uci import UCIStudy
+from vwta.workflow.uci import COMPARED, UCIStudy
 
 FIGURES = "vwta.paper.figures"
+PICTURED = ESTIMATORS[PROPOSED].network  # the network whose predictions are drawn alone
 PLACE = re.compile(r"{{ *snakemake\.(?:wildcards|params)\.(\w+) *}}")
 Files = str | list[str]
 
 
 class Figure(NamedTuple):
-    """A figure.
+    """A figure as rules see it: what draws it, from which files, and what stands below it.
 
     Arguments:
         draw: the function that draws it, as `module:function`.
@@ -59,6 +62,12 @@ class Figure(NamedTuple):
         """The modules that its functions are in."""
         places = [self.draw, *(place for place, _ in self.made.values())]
         return sorted({place.partition(":")[0] for place in places})
+
+    @property
+    def files(self) -> list[str]:
+        """All files that it is drawn from."""
+        own = ([one] if isinstance(one, str) else one for one in self.inputs.values())
+        return [file for files in own for file in files]
 
     @property
     def all_labels(self) -> dict[str, str]:
@@ -90,14 +99,17 @@ class Figure(NamedTuple):
 
 
 def inputs(figures: Mapping[str, Figure]) -> dict[str, Files]:
-    """The files of several figures, by the names of arguments, which must mean the same in all."""
+    """The input files of a rule that draws several figures, by the names of arguments.
+
+    The names must mean the same in all figures.
+    """
     return {name: files for one in figures.values() for name, files in one.inputs.items()}
 
 
 def synthetic_figures(
     study: SyntheticStudy, chosen: Mapping[str, Any], table: str, predictions: str
 ) -> dict[str, Figure]:
-    """Figures of the synthetic study, by the names of their files.
+    """The figures of the synthetic study for rules, by the names of their files.
 
     Arguments:
         study: the study.
@@ -221,7 +233,7 @@ def _of_predictions(
 
     limits, shown = chosen["dirac_limits"], chosen["qualitative"]
     for protocol in limits["protocols"]:
-        (file,) = files(protocol, [limits["dataset"]], ["wta"], [limits["K"]])
+        (file,) = files(protocol, [limits["dataset"]], [PICTURED], [limits["K"]])
         found[f"dirac_limits_{protocol}"] = Figure(
             f"{FIGURES}.qualitative:dirac_limits",
             "Limits of Dirac mixtures",
@@ -247,7 +259,7 @@ def _of_predictions(
         ("proof_partition", "Proof: cells of a set"),
     ):
         own = chosen[name]
-        of = files(own["protocol"], [own["dataset"]], ["wta"], own["K"])
+        of = files(own["protocol"], [own["dataset"]], [PICTURED], own["K"])
         inputs, settings = {"predictions": of}, {"x": own["x"]}
         place, made = f"{FIGURES}.proofs:{name}", dict(box)
         if name == "proof_partition":
@@ -263,7 +275,7 @@ def _region(study: SyntheticStudy, name: str) -> dict[str, Any]:
 
 
 def uci_figures(study: UCIStudy, table: str, reported: str) -> dict[str, Figure]:
-    """Figures of the UCI study, by the names of their files.
+    """The figures of the UCI study for rules, by the names of their files.
 
     Arguments:
         study: the study.
@@ -273,34 +285,24 @@ def uci_figures(study: UCIStudy, table: str, reported: str) -> dict[str, Figure]
     found = {}
     compared: dict[str, Files] = {"metrics": table.format(table="evaluation"), "reported": reported}
     searched: dict[str, Files] = {"search": table.format(table="searches")}
+
+    def figure(draw: str, about: str, files: Mapping[str, Files], **shown: Any) -> Figure:
+        place, labels = f"{FIGURES}.uci:{draw}", {"protocol": shown["protocol"]}
+        return Figure(place, "", about, files, shown, labels=labels, category="UCI study")
+
     for protocol in study["protocols"]:
-        common = {"protocol": protocol, "datasets": study.asked}
-        labels = {"protocol": protocol}
-        for metric in ("nll", "rmse"):
-            found[f"uci_{metric}_{protocol}"] = Figure(
-                f"{FIGURES}.uci:comparison",
-                "",
-                "uci_comparison",
-                compared,
-                {**common, "metric": metric},
-                labels=labels,
-                category="UCI study",
-            )
+        shown = {"protocol": protocol, "datasets": study.asked}
+        for metric in COMPARED:
+            name, about = f"uci_{metric}_{protocol}", "uci_comparison"
+            found[name] = figure("comparison", about, compared, **shown, metric=metric)
         for method in study.searched(protocol):
-            found[f"uci_search_{method}_{protocol}"] = Figure(
-                f"{FIGURES}.uci:bandwidth_search",
-                "",
-                "uci_search",
-                searched,
-                {**common, "method": method},
-                labels=labels,
-                category="UCI study",
-            )
+            name, about = f"uci_search_{method}_{protocol}", "uci_search"
+            found[name] = figure("bandwidth_search", about, searched, **shown, method=method)
     return found
 
 
 def audio_figures(study: AudioStudy, table: str) -> dict[str, Figure]:
-    """Figures of the audio study that are drawn from metrics, by the names of their files.
+    """The figures of the audio study for rules that draw from metrics, by file names.
 
     Arguments:
         study: the study.
@@ -333,7 +335,7 @@ def audio_figures(study: AudioStudy, table: str) -> dict[str, Figure]:
 
 
 def scene_figures(study: AudioStudy, predictions: str) -> dict[str, Figure]:
-    """Figures of predictions in scenes, by the names of their files. They show the first seed.
+    """The figures of predictions in scenes for rules, by file names. They show the first seed.
 
     Arguments:
         study: the study.
@@ -342,7 +344,7 @@ def scene_figures(study: AudioStudy, predictions: str) -> dict[str, Figure]:
     found = {}
     for protocol in study.shown:
         seed, K = study.scope(protocol)["seeds"][0], study["predictions"]["K"]
-        network = {"dataset": study.source, "model": "wta", "K": K, "seed": seed}
+        network = {"dataset": study.source, "model": PICTURED, "K": K, "seed": seed}
         file = predictions.format(protocol=protocol, **network)
         for name, title in (
             ("scenes", "Predictions"),

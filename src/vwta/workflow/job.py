@@ -1,4 +1,4 @@
-"""The first and last steps of every script: its log, its lock, its threads, its last words."""
+"""The first and last steps of every script: its log, its lock, its threads, its last message."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vwta.workflow.lock import attend
 
 @contextmanager
 def job(snakemake: Any) -> Iterator[None]:
-    """Sends all that a script says to its log, and keeps torch within the job's threads.
+    """Sends all output of a script to its log, and keeps torch within the job's threads.
 
     An error that a user can mend ends the log with one message, any other with a traceback.
 
@@ -44,7 +44,7 @@ def job(snakemake: Any) -> Iterator[None]:
 
 
 def end_log(message: bytes, terminal: int) -> None:
-    """Ends the log with a message; if the disk is full, the message goes to the terminal."""
+    """Ends the log of a script with a message; if the disk is full, the terminal gets it."""
     try:
         written = os.write(sys.stderr.fileno(), message) == len(message)
     except OSError:
@@ -54,9 +54,9 @@ def end_log(message: bytes, terminal: int) -> None:
 
 
 def keep_memory() -> None:
-    """Lets the process keep the memory that it frees, for the next step of a training.
+    """Lets the process of a script keep the memory that it frees, for a training's next step.
 
-    glibc would give large tensors back to the system and ask for them anew, page by page, which
+    glibc would give large tensors back to the system and ask for them again, page by page, which
     takes a third of the time of a small network.
     """
     trim_threshold, mmap_threshold = -1, -3  # from malloc.h

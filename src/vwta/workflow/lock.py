@@ -1,4 +1,4 @@
-"""Who works in a folder: locks that end with their process, unlike Snakemake's own.
+"""Locks on a folder that end with their process, unlike Snakemake's own.
 
 Snakemake marks the files of a run in `.snakemake/locks`, and a run that is killed leaves its marks
 there; they do not say whether it still lives. So every run and every job also holds a lock of the
@@ -58,14 +58,14 @@ def attend() -> None:
 
 
 def remove_marks() -> None:
-    """Removes the marks of runs that are gone; those of another machine stay."""
+    """Removes the marks of runs of the workflow that are gone; those of another machine stay."""
     with contextlib.suppress(OSError), _open("at_work") as file:
         if _alone(file) and _is_of_this_machine(file):
             shutil.rmtree(STATE / "locks", ignore_errors=True)
 
 
 def remove_temporaries(results: Path) -> None:
-    """Removes files and folders that were left under temporary names."""
+    """Removes files and folders that runs of the workflow left under temporary names."""
     for folder, folders, files in os.walk(results):
         for name in filter(TEMPORARY.fullmatch, files):
             Path(folder, name).unlink(missing_ok=True)
@@ -75,7 +75,7 @@ def remove_temporaries(results: Path) -> None:
 
 
 def at_work() -> str | None:
-    """Who works in this folder, in words; None if nobody does, or nobody can tell.
+    """Who holds the lock of this folder or works in it, in words; None if nobody, or unknown.
 
     A dry run does not count: it marks no files and holds no lock. The marks of another machine
     count, as the system's locks may not tell whether its run is gone.
@@ -92,7 +92,7 @@ def at_work() -> str | None:
 def hold() -> None:
     """Holds the lock of `make reproduce` until the process ends, whatever it becomes.
 
-    Raises :class:`BlockingIOError` if another process holds it. On a disk that knows no locks every
+    Raises :class:`BlockingIOError` if another process holds it. On a disk without locks every
     process holds it.
     """
     with contextlib.ExitStack() as stack:
@@ -175,8 +175,8 @@ def main(command: list[str]) -> None:
     if who:
         sys.exit(
             f"A run is at work in this folder ({who}), or a job that it left behind. Nothing was "
-            "started. Remedy: wait until it ends, or stop it; it goes on from where it was. If its "
-            f"machine no longer runs it: rm -r {STATE}/locks {STATE}/at_work {STATE}/reproduce"
+            "started. Remedy: wait until it ends, or stop it; it continues from where it was. If "
+            f"its machine no longer runs it: rm -r {STATE}/locks {STATE}/at_work {STATE}/reproduce"
         )
     if command:
         remove_marks()

@@ -13,7 +13,7 @@ from vwta.io.errors import Unavailable
 
 @contextmanager
 def noted(note: str, until: str) -> Iterator[None]:
-    """Leaves a note if data are absent, and says what that means for now.
+    """Leaves a note for the next run if data are absent, and says what that means for now.
 
     Arguments:
         note: file of the note; an older one is removed.

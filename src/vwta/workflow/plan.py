@@ -97,7 +97,7 @@ def read_job(event: dict[str, Any]) -> Job:
 
 
 def measure(jobs: Iterable[Job], tier: str) -> pd.DataFrame:
-    """Return what the finished jobs cost on average, a row for each rule and amount of work."""
+    """Return for the plan what finished jobs cost on average, a row for each rule and work."""
     rows = []
     for job in jobs:
         if job.benchmark and Path(job.benchmark).is_file():
@@ -110,13 +110,13 @@ def measure(jobs: Iterable[Job], tier: str) -> pd.DataFrame:
 
 
 def size_mb(files: Iterable[str]) -> float:
-    """Return the size of files and folders, those that exist."""
+    """Return for the plan the size of files and folders, those that exist."""
     paths = [path for file in files for path in (Path(file), *Path(file).rglob("*"))]
     return sum(path.stat().st_size for path in paths if path.is_file()) / 1e6
 
 
 def machine() -> str:
-    """Describe the processor and the number of cores that may be used."""
+    """Describe for the plan the processor and the number of cores that may be used."""
     name = platform.machine()
     if Path("/proc/cpuinfo").exists():
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -126,14 +126,14 @@ def machine() -> str:
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return for the plan how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def estimate(
     jobs: Iterable[Job], tier: str, here: pd.DataFrame, recorded: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return a row for each rule: its jobs, CPU and GPU hours, disk, downloads and the source.
+    """Return the plan: jobs, CPU and GPU hours, disk, downloads and the source for each rule.
 
     Hours are those for which cores and GPUs are taken: Snakemake measures the CPU time of a job
     at times far apart and misses its end.

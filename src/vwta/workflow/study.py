@@ -12,12 +12,14 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from vwta.paper.methods import NETWORKS
+
 Files = Callable[[Any], list[str]]
 KEYS = ("datasets", "models", "K", "seeds")
 
 
 class Study:
-    """A study.
+    """A study as rules see it.
 
     Arguments:
         settings: its section of the configuration.
@@ -91,13 +93,13 @@ class Study:
 
     def grid(self, wildcards: Any) -> list[int] | None:
         """The grid of a histogram with the job's K, None for another model."""
-        if wildcards.model != "hist":
+        if not NETWORKS[wildcards.model].on_grid:
             return None
         grids = {math.prod(grid): grid for grid in self["grids"]}
         return list(grids[int(wildcards.K)])
 
     def size(self, name: str, stage: str) -> int:
-        """The sum of K over all networks of one set of data that a protocol takes in a stage."""
+        """The sum of K over all networks of one data set that a protocol takes in a stage."""
         wanted = self.scope(name, stage)
         return len(wanted["models"]) * len(wanted["seeds"]) * int(sum(wanted["K"]))
 
@@ -128,7 +130,7 @@ def warnings(
     nodes: int | None,
     at_once: int | None,
 ) -> Iterator[str]:
-    """Warnings before a run.
+    """Warnings that the workflow gives before a run.
 
     Arguments:
         absent: data sets of the UCI study that could not be downloaded.
@@ -148,7 +150,7 @@ def warnings(
     if absent:
         again = " ".join(f"{cache}/uci/{name}.safetensors" for name in absent)
         yield (
-            f"The UCI study goes on without {', '.join(absent)}, which could not be downloaded: "
+            f"The UCI study continues without {', '.join(absent)}, which could not be downloaded: "
             f"{notes} says why. To try again: snakemake {again}"
         )
     if without_audio:

@@ -8,16 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from vwta.paper.estimators import ESTIMATORS, swept_in
 from vwta.workflow.study import Study
 from vwta.workflow.validation import set_name
 
 PLANNED = ("epochs", "batch_size", "learning_rate", "rate", "weight_decay")
-SEARCHED = ("v_wta", "k_wta", "tk_hist")  # methods whose bandwidth is searched
-UNKNOWN = {"rows": 1000}  # a table of one's own is not counted before it is read
+COMPARED = ("nll", "rmse")  # metrics with a figure
+UNKNOWN = {"rows": 1000}  # a user's own table is not counted before it is read
 
 
 class UCIStudy(Study):
-    """The UCI study.
+    """The UCI study as rules see it.
 
     Arguments:
         settings: its section of the configuration.
@@ -39,7 +40,7 @@ class UCIStudy(Study):
         self.own = {set_name(entry): entry for entry in own}
 
     def lost_tables(self) -> list[str]:
-        """A line for each table of one's own that is not there."""
+        """A line for each of the user's own tables that is missing."""
         return [
             f"{entry['csv']}: no such file; write its path as seen from {Path.cwd()}"
             for entry in self.own.values()
@@ -107,9 +108,14 @@ class UCIStudy(Study):
         return attempt * (20 + self._passes(wildcards, epochs) // (6 * 10**6))
 
     def searched(self, protocol: str) -> list[str]:
-        """The methods whose bandwidth a protocol searches."""
-        ensembles = self["training"][protocol]["restarts"] > 1
-        return [*SEARCHED, *(["v_wta_ensemble"] if ensembles else [])]
+        """The methods whose bandwidth a protocol searches; those of ensembles last."""
+        ensembles = [True] if self["training"][protocol]["restarts"] > 1 else []
+        return [method for averaged in (False, *ensembles) for method in _swept(averaged)]
+
+    @property
+    def figures(self) -> list[str]:
+        """Names of the figures that every protocol has."""
+        return [*COMPARED, *(f"search_{method}" for method in _swept(averaged=False))]
 
     @property
     def tables(self) -> list[str]:
@@ -117,3 +123,8 @@ class UCIStudy(Study):
         kinds = ("main", "nll", "rmse", "more")
         own = [f"uci_{kind}_{name}" for kind in kinds for name in self["protocols"]]
         return ["uci_sizes", "uci_protocols", *own]
+
+
+def _swept(averaged: bool) -> list[str]:
+    """Methods of the study with a bandwidth: of single networks, or of averages of several."""
+    return [name for name in swept_in("uci") if ESTIMATORS[name].averaged == averaged]

@@ -2,22 +2,22 @@
 
 import hashlib
 import io
-import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from archives import zipped
 from scipy.io import wavfile
 
 from vwta.io import storage
 from vwta.io.errors import BadArchive, BadRecording, Mismatch, NoSpace, Unavailable
+from vwta.paper.audio.ansyn import CLASSES, COLUMNS, RATE, list_scenes, read_scene
+from vwta.paper.audio.scenes import read_sounds
 from vwta.paper.audio.sources import gather_recordings, make_split, unpack_split
-from vwta.paper.data.ansyn import CLASSES, COLUMNS, RATE, list_scenes, read_scene
-from vwta.paper.data.fetch import File, Source
-from vwta.paper.data.scenes import read_sounds
-from vwta.paper.data.transfer import Policy
+from vwta.paper.downloads.fetch import File, Source
+from vwta.paper.downloads.transfer import Policy
 
 POLICY = Policy(sleep=lambda seconds: None, timeout=(5.0, 5.0), margin=0)
 TINY = {"seed": 1, "sizes": {"train": 1, "test": 1}, "seconds": 6}
@@ -41,14 +41,6 @@ def official(overlap: int, split: int) -> dict[str, bytes]:
         members[f"wav_ov{overlap}_split{split}_30db/{name}.wav"] = wav(1, 4)
         members[f"desc_ov{overlap}_split{split}/{name}.csv"] = description
     return members
-
-
-def zipped(members: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
 
 
 def contents(folder: Path) -> dict[str, bytes]:

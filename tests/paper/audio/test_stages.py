@@ -20,6 +20,7 @@ from vwta.nn.heads import Hypotheses
 from vwta.nn.networks import initialise
 from vwta.paper.audio import dispersion
 from vwta.paper.audio import evaluate as measuring
+from vwta.paper.audio.ansyn import CLASSES, frame_labels, list_scenes, read_scene
 from vwta.paper.audio.estimators import estimators
 from vwta.paper.audio.evaluate import evaluate
 from vwta.paper.audio.features import Settings as FeatureSettings
@@ -27,16 +28,16 @@ from vwta.paper.audio.features import make_features
 from vwta.paper.audio.frames import AudioData, MappedRows, active, read_fold
 from vwta.paper.audio.monte_carlo import volume_rows
 from vwta.paper.audio.networks import build
+from vwta.paper.audio.perturbation import Perturbation
 from vwta.paper.audio.predict import predict, read_predictions
+from vwta.paper.audio.scenes import Settings as SceneSettings
+from vwta.paper.audio.scenes import make_scenes
 from vwta.paper.audio.show import pick, show_scenes
+from vwta.paper.audio.sounds import synthesise_all
+from vwta.paper.audio.spectrograms import scene_features
 from vwta.paper.audio.targets import Targets
 from vwta.paper.audio.train import Settings, train
-from vwta.paper.data.ansyn import CLASSES, frame_labels, list_scenes, read_scene
-from vwta.paper.data.perturbation import Perturbation
-from vwta.paper.data.scenes import Settings as SceneSettings
-from vwta.paper.data.scenes import make_scenes
-from vwta.paper.data.sounds import synthesise_all
-from vwta.paper.data.spectrograms import scene_features
+from vwta.paper.metrics import MetricsFile
 from vwta.paper.training import Job
 from vwta.seeds import generator
 from vwta.training.loop import Fit, Schedule, fit
@@ -114,7 +115,8 @@ def table(
 ) -> pd.DataFrame:
     path = tmp_path_factory.mktemp("metrics") / "metrics.parquet"
     folds = {"validation": [files["test"]], "test": [files["train"]]}
-    evaluate(list(predictions.values()), folds, path, MEASURED, "code", "paper", "synthetic")
+    output = MetricsFile(path, "audio", "paper", "synthetic", "code")
+    evaluate(list(predictions.values()), folds, MEASURED, output)
     assert len(read_metadata(path)["provenance"]["trainings"]) == 3
     return pd.read_parquet(path)
 

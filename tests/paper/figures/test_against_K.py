@@ -125,7 +125,7 @@ def numbers(table: pd.DataFrame, column: str = "value", **where: Any) -> np.ndar
 
 
 def expected(table: pd.DataFrame, metric: str, dataset: str) -> dict[str, np.ndarray]:
-    """What a panel should show: numbers `(K, S)` by label."""
+    """The curves that a panel should show: numbers `(K, S)` by label."""
     where = {"metric": metric, "dataset": dataset, "tuned": False}
     shown = {
         METHODS[method].label: numbers(table, method=method, **where)
@@ -426,7 +426,7 @@ def test_every_network_and_method_is_known() -> None:
 
 
 def test_the_table_tells_rows_apart(table: pd.DataFrame) -> None:
-    """What the other tests rely on: no two numbers are alike."""
+    """The other tests rely on this: no two numbers are alike."""
     assert table["value"].is_unique
     assert not table.duplicated(["protocol", *KEYS]).any()
     assert table["tuned"].any()

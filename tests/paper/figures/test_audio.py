@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from vwta.io.storage import write_table
-from vwta.paper.data.ansyn import CLASSES
+from vwta.paper.audio.ansyn import CLASSES
 from vwta.paper.figures import audio as module
 from vwta.paper.figures.labels import keep_apart
 from vwta.paper.figures.training_curves import training_curves_by_K

@@ -13,11 +13,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from torch import Tensor
 
+from vwta.geometry.angles import from_degrees
 from vwta.geometry.spaces import unit
 from vwta.io.storage import write_tensors
-from vwta.paper.data.ansyn import CLASSES, unit_vector
+from vwta.paper.audio.ansyn import CLASSES
 from vwta.paper.figures import audio_scenes as module
-from vwta.paper.figures.audio_scenes import borders, outline, scenes, scenes_on_sphere
+from vwta.paper.figures.audio_scenes import outline, scenes, scenes_on_sphere
 from vwta.paper.figures.qualitative import SCORES, TARGET
 
 NOISE = {kind: 5.0 * number for number, kind in enumerate(CLASSES, 1)}
@@ -26,7 +27,7 @@ K = 6
 
 def directions(*degrees: tuple[float, float]) -> Tensor:
     """Unit vectors of azimuths and elevations."""
-    return torch.from_numpy(np.array([unit_vector(*pair) for pair in degrees]))
+    return torch.from_numpy(np.array([from_degrees(*pair) for pair in degrees]))
 
 
 def tensors(recordings: int = 2, frames: int = 4) -> dict[str, Tensor]:
@@ -123,7 +124,7 @@ def test_every_hypothesis_is_a_circle_shaded_by_its_score(picture: Figure) -> No
     ):
         places = circles(axis).get_offsets()
         assert places.shape == (K, 2)
-        assert np.allclose(unit_vector(*np.array(places).T), points)
+        assert np.allclose(from_degrees(*np.array(places).T), points)
         assert np.allclose(circles(axis).get_facecolors(), SCORES(scores.numpy() / highest))
     bar = next(axis for axis in picture.axes if axis.get_label() == "<colorbar>")
     assert bar.get_ylabel() == "score"
@@ -139,13 +140,13 @@ def test_ellipses_are_one_and_two_deviations_of_the_class(picture: Figure) -> No
     assert not rings(panels(picture)[-1])
 
 
-def pieces(azimuth: float, elevation: float, radius: float) -> list[np.ndarray]:
-    """Pieces `(n, 2)` of an outline, between what is nan."""
+def arcs(azimuth: float, elevation: float, radius: float) -> list[np.ndarray]:
+    """Arcs `(n, 2)` of an outline, between its gaps of nan."""
     curve = np.stack(outline(azimuth, elevation, radius), -1)
     gaps = np.flatnonzero(np.isnan(curve).any(1))
     assert np.isnan(curve[gaps]).all()
     split = np.split(curve, gaps)
-    return [piece[~np.isnan(piece[:, 0])] for piece in split]
+    return [arc[~np.isnan(arc[:, 0])] for arc in split]
 
 
 @pytest.mark.parametrize(
@@ -154,20 +155,20 @@ def pieces(azimuth: float, elevation: float, radius: float) -> list[np.ndarray]:
 )
 def test_outlines_stay_in_the_panel_and_never_cross_it(case: tuple[float, float, float]) -> None:
     azimuth, elevation, radius = case
-    found = pieces(*case)
+    found = arcs(*case)
     every = np.concatenate(found)
     assert np.abs(every[:, 0]).max() <= 180
     assert np.abs(every[:, 1]).max() <= 90
-    for piece in found:
-        assert (np.abs(np.diff(piece, axis=0)) < 1.0).all()
+    for arc in found:
+        assert (np.abs(np.diff(arc, axis=0)) < 1.0).all()
     # The same directions as the circle has before it is brought back.
     turn = np.linspace(0, 2 * np.pi, len(every))
-    circle = unit_vector(azimuth + radius * np.cos(turn), elevation + radius * np.sin(turn))
-    assert np.allclose(unit_vector(*every.T), circle, atol=1e-9)
+    circle = from_degrees(azimuth + radius * np.cos(turn), elevation + radius * np.sin(turn))
+    assert np.allclose(from_degrees(*every.T), circle, atol=1e-9)
 
 
 def test_an_ellipse_wraps_around_the_back() -> None:
-    right, left, again = pieces(170, 10, 40)
+    right, left, again = arcs(170, 10, 40)
     assert np.allclose(right[0], (-150, 10))  # the outermost point, from the other side
     assert left[:, 0].min() == pytest.approx(130, abs=0.01)
     assert max(right[:, 0].max(), again[:, 0].max()) < -149
@@ -176,41 +177,12 @@ def test_an_ellipse_wraps_around_the_back() -> None:
 
 
 def test_an_ellipse_that_passes_a_pole_comes_down_behind_it() -> None:
-    found = pieces(0, 70, 30)
-    behind = [piece for piece in found if np.abs(piece[:, 0]).min() > 90]
+    found = arcs(0, 70, 30)
+    behind = [arc for arc in found if np.abs(arc[:, 0]).min() > 90]
     assert behind
     lowest = np.concatenate(behind)[:, 1].min()
     assert lowest == pytest.approx(80, abs=0.1)  # 70 + 30 is 10 beyond the pole
     assert np.concatenate(found)[:, 1].max() > 89
-
-
-def test_borders_are_halfway_between_the_two_nearest_atoms() -> None:
-    points = tensors()["points"][0, 0]
-    found = borders(points)
-    assert len(found) == 3 * K - 6  # Euler: three borders meet in each corner
-    for curve in found:
-        border = vectors(curve)
-        cosines = border @ points.numpy().T
-        nearest = np.sort(cosines, axis=1)
-        assert np.allclose(nearest[:, -1], nearest[:, -2], atol=1e-9)
-        inner = np.argsort(cosines, axis=1)[1:-1, -2:]
-        assert len({tuple(sorted(pair)) for pair in inner.tolist()}) == 1
-        steps = np.linalg.norm(np.diff(border, axis=0), axis=1)
-        assert np.rad2deg(steps).max() <= 0.5
-
-
-def test_two_atoms_share_a_great_circle() -> None:
-    atoms = directions((20.0, 10.0), (70.0, -30.0))
-    border = np.concatenate([vectors(curve) for curve in borders(atoms)])
-    normal = (atoms[0] - atoms[1]).numpy()
-    assert np.allclose(border @ normal, 0, atol=1e-9)
-    assert np.allclose(border.min(0), -border.max(0), atol=1e-3)  # all the way around
-
-
-def vectors(curve: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Unit vectors `(n, 3)` of a curve, without what stands between its pieces."""
-    azimuth, elevation = (part[~np.isnan(part)] for part in curve)
-    return unit_vector(azimuth, elevation)
 
 
 def test_some_frames_are_drawn_on_the_sphere(tmp_path: Path, drawn: list[Figure]) -> None:
@@ -222,7 +194,7 @@ def test_some_frames_are_drawn_on_the_sphere(tmp_path: Path, drawn: list[Figure]
     assert np.allclose(stars(shown[0]), np.deg2rad([(30.0, -20.0), (-150.0, 40.0)]))
     points = tensors()["points"][1, 2]
     places = np.rad2deg(np.array(circles(shown[4]).get_offsets()))
-    assert np.allclose(unit_vector(*places.T), points)
+    assert np.allclose(from_degrees(*places.T), points)
     thin = [line for line in shown[0].lines if line.get_lw() == 0.5]
     assert len(thin) == 3 * K - 6
     for line in (*thin, *rings(shown[0])):  # no stroke across the picture

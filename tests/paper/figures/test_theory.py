@@ -14,12 +14,12 @@ from matplotlib.patches import Circle
 
 from vwta.geometry.spaces import Box
 from vwta.io.storage import write_table, write_tensors
-from vwta.paper.data import synthetic
 from vwta.paper.figures import proofs
 from vwta.paper.figures import theory as properties
 from vwta.paper.methods import METHODS
 from vwta.paper.metrics import tidy
 from vwta.paper.problems import of_study
+from vwta.paper.synthetic import true_laws
 from vwta.paper.theory.convex_sets import Disc, HalfPlane, Rectangle, Region
 from vwta.seeds import generator
 
@@ -104,7 +104,7 @@ def test_missing_protocol_is_named(table: Path) -> None:
 
 def test_every_problem_has_a_colour() -> None:
     problems = of_study("synthetic")
-    assert problems.keys() == synthetic.PROBLEMS.keys()
+    assert problems.keys() == true_laws.PROBLEMS.keys()
     assert len({problem.color for problem in problems.values()}) == len(problems)
 
 

@@ -123,7 +123,7 @@ def test_page_has_a_size_limit(
 
 
 def test_tables_beside_printed_numbers_have_verdicts(contents: Contents) -> None:
-    """Two sets with a method each that is judged, and one that the paper alone has."""
+    """Two data sets with a method each that is judged, and one that the paper alone has."""
     numbers = "protocol,dataset,metric,method,K,difference,line,column\n"
     numbers += "improved,boston,nll,v_wta,16,.1,Boston,V-WTA\n"
     numbers += "improved,rotating_moons,nll,v_wta,16,.1,Moons,V-WTA\n"

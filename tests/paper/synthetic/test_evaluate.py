@@ -12,13 +12,14 @@ from scipy import stats
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_metadata, read_table, read_tensors, write_tensors
 from vwta.paper.collection import collect_curves
-from vwta.paper.data.synthetic import SingleGaussian
 from vwta.paper.estimators import ESTIMATORS
+from vwta.paper.metrics import MetricsFile
 from vwta.paper.networks import NETWORKS
 from vwta.paper.synthetic.estimators import estimators
 from vwta.paper.synthetic.evaluate import Settings, evaluate, load_network
 from vwta.paper.synthetic.train import Settings as Training
 from vwta.paper.synthetic.train import train
+from vwta.paper.synthetic.true_laws import SingleGaussian
 from vwta.paper.training import Job
 from vwta.seeds import generator
 
@@ -83,7 +84,8 @@ def tables(
     for kind, network in networks.items():
         path = folder / f"{kind}.parquet"
         law = SingleGaussian((0.0, 0.0), 0.6)
-        evaluate([network], data, path, law, SETTINGS, "code", "paper", "single_gaussian")
+        output = MetricsFile(path, "synthetic", "paper", "single_gaussian", "code")
+        evaluate([network], data, law, SETTINGS, output)
         out[kind] = read_table(path)
     return out
 
@@ -135,11 +137,11 @@ def test_uniform_histogram_by_hand(
     tables: dict[str, pd.DataFrame], networks: dict[str, Path], data: Path
 ) -> None:
     """Its density is the normalised score of the bin over the bin's area, 4 / 6."""
-    sets = read_tensors(data)[0]
+    tensors = read_tensors(data)[0]
     network, _ = load_network(networks["hist"], "loss")
-    scores = network(sets["x_test"].double()).logits.sigmoid()
+    scores = network(tensors["x_test"].double()).logits.sigmoid()
     total, count = 0.0, 0
-    for score, (u, v) in zip(scores.tolist(), sets["y_test"].tolist(), strict=True):
+    for score, (u, v) in zip(scores.tolist(), tensors["y_test"].tolist(), strict=True):
         if max(abs(u), abs(v)) <= 1:
             own = 2 * int((u + 1) / 2 * 3) + int((v + 1) / 2 * 2)
             total -= math.log(score[own] / sum(score) * 6 / 4)
@@ -156,13 +158,13 @@ def test_uniform_histogram_by_hand(
 def test_bandwidth_is_tuned_on_validation_rows(
     tables: dict[str, pd.DataFrame], networks: dict[str, Path], data: Path, kind: str, method: str
 ) -> None:
-    sets = {name: rows.double() for name, rows in read_tensors(data)[0].items()}
+    tensors = {name: rows.double() for name, rows in read_tensors(data)[0].items()}
     network, _ = load_network(networks[kind], "loss")
     law, y = {}, {}
     for split in ("validation", "test"):
-        inside = (sets[f"y_{split}"].abs() <= 1).all(-1)
-        y[split] = sets[f"y_{split}"][inside]
-        law[split] = estimators(kind, network, DOMAIN)[method](sets[f"x_{split}"][inside])
+        inside = (tensors[f"y_{split}"].abs() <= 1).all(-1)
+        y[split] = tensors[f"y_{split}"][inside]
+        law[split] = estimators(kind, network, DOMAIN)[method](tensors[f"x_{split}"][inside])
     grid = [0.01 * 200 ** (i / 100) for i in range(101)]
     best = min(grid, key=lambda h: nll(law["validation"], y["validation"], h))
     table = tables[kind]

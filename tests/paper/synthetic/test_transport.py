@@ -15,8 +15,8 @@ from vwta.distributions.mixtures import VoronoiMixture
 from vwta.geometry.kernels import Gaussian
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_table, read_tensors, write_tensors
-from vwta.paper.data.synthetic import problem
 from vwta.paper.estimators import measured_in
+from vwta.paper.metrics import MetricsFile
 from vwta.paper.networks import NETWORKS, build
 from vwta.paper.synthetic.generate import generate
 from vwta.paper.synthetic.transport import (
@@ -26,6 +26,7 @@ from vwta.paper.synthetic.transport import (
     evaluate_emd,
     evaluate_emd_truth,
 )
+from vwta.paper.synthetic.true_laws import problem
 from vwta.seeds import generator
 
 SETTINGS = Settings(
@@ -67,8 +68,8 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 
 def measure(files: dict[str, Path], path: Path, settings: Settings = SETTINGS) -> pd.DataFrame:
-    names = {"protocol": "paper", "dataset": "changing_damier", "model": "wta", "K": 3}
-    evaluate_emd(**files, path=path, constants={}, settings=settings, code="", **names)
+    output = MetricsFile(path, "synthetic", "paper", "changing_damier", code="")
+    evaluate_emd(**files, constants={}, settings=settings, output=output, model="wta", K=3)
     return read_table(path)
 
 
@@ -160,12 +161,11 @@ def test_gaussian_stands_for_uniform_bins(files: dict[str, Path], tmp_path: Path
     bins = {"kind": "hist", "inputs": 1, "widths": [4], "grid": [1, 1], **box}
     weights = {f"loss.{name}": value for name, value in build(**bins).state_dict().items()}
     write_tensors(tmp_path / "hist", weights, {"network": bins, "provenance": {"seed": 1234}})
-    names = {"protocol": "paper", "dataset": "changing_damier", "model": "hist", "K": 1}
+    output = MetricsFile(tmp_path / "emd", "synthetic", "paper", "changing_damier", code="")
     values = []
     for unif_emd in ("cells", "gaussian"):
         settings = replace(SETTINGS, samples=400, unif_emd=unif_emd)
-        job = {"constants": {}, "settings": settings, "code": "", **names}
-        evaluate_emd(tmp_path / "hist", files["data"], tmp_path / "emd", **job)
+        evaluate_emd(tmp_path / "hist", files["data"], {}, settings, output, model="hist", K=1)
         values += read_table(tmp_path / "emd")["value"].tolist()
     assert values[0] != values[1]
     assert values[0] == pytest.approx(values[1], abs=0.05)
@@ -175,10 +175,9 @@ def test_truth_is_nearer_with_more_points(files: dict[str, Path], tmp_path: Path
     values = []
     for samples in (30, 400):
         settings = replace(SETTINGS, samples=samples)
-        names = {"protocol": "paper", "dataset": "changing_damier"}
-        path = tmp_path / "truth"
-        evaluate_emd_truth(files["data"], path, {}, settings, code="", **names)
-        table = read_table(path)
+        output = MetricsFile(tmp_path / "truth", "synthetic", "paper", "changing_damier", code="")
+        evaluate_emd_truth(files["data"], {}, settings, output)
+        table = read_table(output.path)
         assert table["method"].tolist() == ["truth"]
         values += table["value"].tolist()
     assert 0 < values[1] < 0.5 * values[0]
@@ -196,8 +195,7 @@ def test_clouds_are_further_from_the_truth(tmp_path: Path) -> None:
     values = []
     for clouds in (False, True):
         settings = Reference(seed=5, inputs=20, samples=300, clouds=clouds)
-        names = {"protocol": "paper", "dataset": "rotating_moons"}
-        path = tmp_path / "truth"
-        evaluate_emd_truth(tmp_path / "data", path, constants, settings, code="", **names)
-        values += read_table(path)["value"].tolist()
+        output = MetricsFile(tmp_path / "truth", "synthetic", "paper", "rotating_moons", code="")
+        evaluate_emd_truth(tmp_path / "data", constants, settings, output)
+        values += read_table(output.path)["value"].tolist()
     assert 0.02 < values[1] - values[0] < 0.08

@@ -10,15 +10,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from vwta.geometry.grids import bin_centres
 from vwta.geometry.outlines import Outlines
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_metadata, read_table, write_table, write_tensors
 from vwta.nn.heads import Hypotheses
-from vwta.nn.networks import bin_centres
-from vwta.paper.data.synthetic import ChangingDamier, SingleGaussian
-from vwta.paper.metrics import COLUMNS, tidy
+from vwta.paper.metrics import COLUMNS, MetricsFile, tidy
 from vwta.paper.networks import NETWORKS, build
 from vwta.paper.synthetic.trained import load_network
+from vwta.paper.synthetic.true_laws import ChangingDamier, SingleGaussian
 from vwta.paper.theory.evaluate import Settings, evaluate_properties
 from vwta.paper.theory.identities import direction_rows, identity_rows
 from vwta.paper.theory.zador import effective_area, zador_risk
@@ -180,10 +180,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def run(files: dict[str, Path], path: Path, settings: Settings = SETTINGS) -> pd.DataFrame:
     networks = [files[kind] for kind in KINDS]
-    evaluate_properties(
-        networks, files["data"], files["theory"], path, SingleGaussian(), settings, "code",
-        "paper", "single_gaussian",
-    )  # fmt: skip
+    data, theory = files["data"], files["theory"]
+    output = MetricsFile(path, "synthetic", "paper", "single_gaussian", "code")
+    evaluate_properties(networks, data, theory, SingleGaussian(), settings, output)
     return read_table(path)
 
 

@@ -7,9 +7,9 @@ import torch
 from scipy.stats import binom
 from torch import Tensor
 
+from vwta.geometry.grids import bin_centres
 from vwta.geometry.outlines import Outlines
 from vwta.geometry.spaces import Box
-from vwta.nn.networks import bin_centres
 from vwta.paper.theory.optimality import (
     Wins,
     centroid_floor,

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vwta.geometry.lloyd import lloyd
 from vwta.geometry.spaces import Box
-from vwta.paper.data.synthetic import (
+from vwta.paper.synthetic.true_laws import (
     ChangingDamier,
     RotatingMoons,
     SingleGaussian,

@@ -10,8 +10,8 @@ from scipy import integrate
 from torch import Tensor
 
 from vwta.geometry.lloyd import lloyd
-from vwta.paper.data.synthetic import PROBLEMS, Problem, UniformToGaussians, problem
 from vwta.paper.metrics import risk
+from vwta.paper.synthetic.true_laws import PROBLEMS, Problem, UniformToGaussians, problem
 from vwta.paper.theory.references import lloyd_risk
 from vwta.paper.theory.zador import (
     HEXAGON,

@@ -19,12 +19,12 @@ from vwta.io.storage import below, read_metadata, read_table, read_tensors, writ
 from vwta.nn import losses
 from vwta.nn.heads import Components
 from vwta.nn.networks import initialise
-from vwta.paper.data.regression import splits
 from vwta.paper.networks import build
 from vwta.paper.training import Job
 from vwta.paper.uci.evaluate import SEARCH_COLUMNS, evaluate
 from vwta.paper.uci.evaluate import Settings as Measure
 from vwta.paper.uci.prepare import prepare_own
+from vwta.paper.uci.regression import splits
 from vwta.paper.uci.search import Search, find
 from vwta.paper.uci.splits import divide
 from vwta.paper.uci.train import Settings, train

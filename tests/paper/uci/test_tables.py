@@ -29,7 +29,7 @@ OTHER = {"rmse": 3.0, "crps": 0.00123456, "coverage90": 0.875, "pit": 0.04, "nll
 
 
 def metrics(protocol: str = "paper") -> list[dict[str, Any]]:
-    """Boston and wine with all methods, the user's own set with one split of V-WTA alone."""
+    """Boston and wine with all methods, the user's own table with one split of V-WTA alone."""
     rows: list[dict[str, Any]] = [{"dataset": "my_set", "method": "v_wta", "metric": "nll"}]
     rows[0] |= {"split": 0, "value": -0.25}
     for (dataset, method), values in VALUES.items():
@@ -76,7 +76,7 @@ def lines(path: Path) -> list[list[str]]:
 
 
 def check_latex(path: Path) -> None:
-    """What would stop LaTeX: unknown signs, braces or dollars without a partner, extra cells."""
+    """Faults that stop LaTeX: unknown signs, unpaired braces or dollars, extra cells."""
     text = path.read_text(encoding="utf-8")
     assert text.isascii()
     assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
@@ -144,7 +144,7 @@ def test_what_is_missing_or_broken_is_told(folder: Path) -> None:
     wine = next(row for row in rows[year - 3 :] if row[1] == "ours")
     assert wine[3:] == ["--", "∞", "**0.40 ± 0.14**"]
     text = (folder / "uci_main_paper.md").read_text()
-    assert "Fewer splits than the set has: Boston (2 of 20)." in text
+    assert "Fewer splits than the data set has: Boston (2 of 20)." in text
     assert "Not finite in some splits: Wine, MDN; Wine, K-WTA." in text
 
 

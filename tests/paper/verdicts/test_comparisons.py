@@ -25,7 +25,7 @@ def curve(values: list[float], along: str = "h", at: list[float] | None = None, 
 
 
 def single(*values: float, K: int = 9, deviation: float = math.nan) -> pd.DataFrame:
-    """A selection of sets a, b, ... with one number each."""
+    """A selection of data sets a, b, ... with one number each."""
     return frame(
         [
             {"dataset": name, "K": K, "value": value, "deviation": deviation}
@@ -85,7 +85,7 @@ TOP = {"along": "h", "towards": "largest"}
 LOW = {"along": "h", "towards": "smallest"}
 ALONG_K = {"along": "K", "trend": 0.8}
 SLOPE = {"along": "K", "low": -1.2, "high": -0.8}
-# What a curve, beside a constant of 1 where two are compared, must be told to be.
+# Verdicts that curves must get, beside a constant of 1 where two are compared.
 CURVES = [
     ("tends_to", [3.0, 2.0, 1.05], {**TOP, "within": NEAR}, True),
     ("tends_to", [3.0, 2.0, 1.2], {**TOP, "within": NEAR}, False),

@@ -14,10 +14,10 @@ from loading import ROOT
 
 from vwta.__main__ import default_folder, main
 from vwta.io.storage import read_metadata, read_table, write_table
-from vwta.paper.data.uci import SETS
 from vwta.paper.methods import METHODS
 from vwta.paper.metrics import COLUMNS, tidy
 from vwta.paper.problems import PROBLEMS
+from vwta.paper.uci.datasets import FORMATS
 from vwta.paper.verdicts import claims, evidence, reported
 from vwta.paper.verdicts.comparisons import KINDS
 from vwta.paper.verdicts.configuration import load
@@ -99,7 +99,13 @@ def test_schemas_and_code_know_the_same_names(schema: dict[str, Any]) -> None:
     assert set(names["claim"]["properties"]["kind"]["enum"]) == set(KINDS)
     assert set(names["claim"]["properties"]["quantifier"]["enum"]) == set(claims.QUANTIFIERS)
     assert set(names["method"]["enum"]) <= {*METHODS, *LLOYD, "data"}
-    assert set(names["dataset"]["enum"]) == {*PROBLEMS, *SETS, "ansyn", "resynthesis", "synthetic"}
+    assert set(names["dataset"]["enum"]) == {
+        *PROBLEMS,
+        *FORMATS,
+        "ansyn",
+        "resynthesis",
+        "synthetic",
+    }
     files = {path.stem for path in (CONFIG / "protocols").glob("*/*.yaml")}
     assert set(names["protocol"]["enum"]) == {*files, reported.PRINTED}
     options = {key for kind in KINDS.values() for key in (*kind.terms, *kind.needs, *kind.options)}
@@ -114,7 +120,7 @@ def test_every_claim_parses(settings: Settings) -> None:
         claim = claims.Claim.of(entry, settings.trend)
         assert claim.rule
         named = {"datasets"} & entry.keys()
-        assert named or claim.study == "audio", f"{claim.id}: of which sets?"
+        assert named or claim.study == "audio", f"{claim.id}: of which data sets?"
 
 
 def test_every_metric_that_is_asked_for_exists(schema: dict[str, Any]) -> None:
@@ -183,7 +189,7 @@ def test_the_paper_s_numbers() -> None:
     names = {*METHODS, "data"}
     assert set(PAPER["method"]) <= names
     assert set(PAPER["measured_as"]) <= names
-    assert set(PAPER["dataset"]) <= {*PROBLEMS, *SETS, "ansyn"}
+    assert set(PAPER["dataset"]) <= {*PROBLEMS, *FORMATS, "ansyn"}
     assert set(PAPER["metric"]) == {"nll", "emd", "risk", "rmse", "rows", "inputs"}
     assert PAPER["printed"].isna().sum() == 4  # MDN on protein and year
 
@@ -315,15 +321,6 @@ def test_every_number_and_claim_has_a_verdict(verdicts: Verdicts, settings: Sett
         ("uci/year/nll/v_wta/K5", "paper", "not run"),
         ("uci/boston/rows/data", "paper", "reproduced"),
         ("uci/kin8nm/inputs/data", "paper", "not comparable"),
-    ],
-)
-def test_known_numbers(verdicts: Verdicts, name: str, protocol: str, verdict: str) -> None:
-    assert of(verdicts, name, protocol)["verdict"] == verdict
-
-
-@pytest.mark.parametrize(
-    ("name", "protocol", "verdict"),
-    [
         ("uci_competitive_with_mdn", "paper", "fails"),
         ("uci_competitive_with_mdn", "released", "holds"),
         ("uci_competitive_with_mdn", "printed", "holds"),
@@ -337,7 +334,7 @@ def test_known_numbers(verdicts: Verdicts, name: str, protocol: str, verdict: st
         ("audio_k_gains_from_K", "printed", "mixed"),  # 2.08, 2.09, 2.09
     ],
 )
-def test_known_claims(verdicts: Verdicts, name: str, protocol: str, verdict: str) -> None:
+def test_known_verdicts(verdicts: Verdicts, name: str, protocol: str, verdict: str) -> None:
     assert of(verdicts, name, protocol)["verdict"] == verdict
 
 
@@ -443,7 +440,7 @@ def test_command_outside_a_clone(
     error = capsys.readouterr().err
     assert "neither results/full nor docs/results. Remedy: run this command in a clone" in error
     assert main(["verdicts", str(quick)]) == 1
-    assert "vwta: config is no folder. Remedy: " in capsys.readouterr().err
+    assert "vwta: config is not a folder. Remedy: " in capsys.readouterr().err
     assert main(["verdicts", str(quick), "--config", str(CONFIG)]) == 0
 
 

@@ -1,1 +1,1 @@
-"""The audio study, one module for each stage."""
+"""The audio study: its scenes and features, and one module for each stage."""

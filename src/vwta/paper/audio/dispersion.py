@@ -13,15 +13,14 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scipy.stats import spearmanr
 from torch import Tensor, nn
 
 from vwta.distributions.mixtures import DiracMixture
 from vwta.geometry.kernels import VonMisesFisher
 from vwta.nn.heads import Atoms, Components
 from vwta.nn.models import MixtureDensity, select
+from vwta.paper.audio.ansyn import CLASSES
 from vwta.paper.audio.targets import Targets
-from vwta.paper.data.ansyn import CLASSES
 
 Dispersions = Mapping[str, tuple[float, int]]
 """Mean dispersion in degrees of each class, and the number of frames it is over."""
@@ -45,7 +44,7 @@ def mean_vectors(atoms: Atoms, frames: Tensor) -> Tensor:
 
 
 def dispersions(means: Tensor, kind: Tensor) -> dict[str, tuple[float, int]]:
-    """Mean dispersion of laws with mean vectors `(n, 3)`, for each class of `kind` `(n,)`."""
+    """Mean dispersion of laws with mean vectors `(n, 3)`, for each class of sound `(n,)`."""
     length = means.norm(dim=-1).clamp(max=1)
     degrees = (-length.log()).sqrt().rad2deg()
     return {
@@ -56,13 +55,15 @@ def dispersions(means: Tensor, kind: Tensor) -> dict[str, tuple[float, int]]:
 
 
 def dispersion_rows(found: Dispersions) -> Iterator[dict[str, Any]]:
-    """A row for each class."""
+    """Rows of metrics: the dispersion of each class of sound."""
     for name, (value, frames) in found.items():
         yield {"metric": f"dispersion_{name}", "value": value, "n": frames}
 
 
 def correlation_row(found: Dispersions, truth: Dispersions) -> dict[str, Any]:
-    """Spearman's rank correlation with the true dispersions over classes; nan below three."""
+    """Rank correlation with the true dispersions over classes of sound; nan below three."""
+    from scipy.stats import spearmanr  # slow to import, and pictures need none
+
     values = [value for value, _ in found.values()]
     true = [truth[name][0] for name in found]
     rank = float(spearmanr(values, true).statistic) if len(found) > 2 else math.nan

@@ -12,7 +12,7 @@ from vwta.paper.densities import Domain, densities
 
 
 def estimators(model: str) -> dict[str, nn.Module]:
-    """Conditional densities of a model by method, as modules that take atoms.
+    """Conditional densities of an audio network by method, as modules that take atoms.
 
     Arguments:
         model: kind of the network, a key of :data:`vwta.paper.audio.networks.NETWORKS`.

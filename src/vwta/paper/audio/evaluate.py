@@ -15,20 +15,18 @@ import torch
 from torch import Tensor, nn
 
 from vwta.distributions.bandwidth import tune
-from vwta.io.provenance import provenance
-from vwta.io.storage import write_table
+from vwta.geometry.angles import angle_between
 from vwta.nn.heads import Atoms
-from vwta.nn.losses import angle
 from vwta.nn.models import select
 from vwta.paper.audio import dispersion
 from vwta.paper.audio.estimators import estimators
 from vwta.paper.audio.frames import read_fold
 from vwta.paper.audio.monte_carlo import volume_rows
+from vwta.paper.audio.perturbation import Perturbation
 from vwta.paper.audio.predict import Predictions, read_predictions
 from vwta.paper.audio.targets import Targets
-from vwta.paper.data.perturbation import Perturbation
 from vwta.paper.estimators import ESTIMATORS
-from vwta.paper.metrics import nll, tidy
+from vwta.paper.metrics import MetricsFile, nll
 from vwta.seeds import generator
 
 logger = logging.getLogger(__name__)
@@ -38,7 +36,7 @@ BLOCK = 5000  # targets whose cells are held at once
 
 @dataclass(frozen=True)
 class Settings:
-    """How estimators are measured.
+    """How estimators of the audio study are measured.
 
     Attributes:
         seed: of the noise on targets, and of whatever else is drawn.
@@ -60,22 +58,16 @@ class Settings:
 def evaluate(
     predictions: Sequence[Path],
     folds: Mapping[str, Sequence[Path]],
-    path: Path,
     settings: Settings,
-    code: str,
-    protocol: str,
-    dataset: str,
+    output: MetricsFile,
 ) -> None:
-    """Writes the tidy metrics of the study: those of the true law, then of trained networks.
+    """Writes the tidy metrics of the audio study: of the true law, then of trained networks.
 
     Arguments:
         predictions: files of :func:`vwta.paper.audio.predict.predict`.
         folds: files of features of `validation` and `test`.
-        path: file to write.
         settings: how to measure.
-        code: digest of the code.
-        protocol: name of the protocol.
-        dataset: where the scenes come from.
+        output: file to write.
     """
     noise = Perturbation(settings.noise)
     targets = {
@@ -99,9 +91,7 @@ def evaluate(
         logger.info("%s, K=%d, seed %d (%d/%d)", model, *facts.values(), index, len(predictions))
         rows += [{**facts, **row} for row in _measure(found, targets, settings, truth)]
         trainings.append(training)
-    common = {"study": "audio", "protocol": protocol, "dataset": dataset}
-    record = provenance(code=code, trainings=trainings)
-    write_table(path, tidy(rows, **common), {"provenance": record})
+    output.write(rows, trainings=trainings)
 
 
 def _true_log_prob(targets: Targets, noise: Perturbation) -> Tensor:
@@ -122,7 +112,7 @@ def _measure(
     settings: Settings,
     truth: dispersion.Dispersions,
 ) -> Iterator[Mapping[str, Any]]:
-    """Rows of metrics: one set for each method and bandwidth, then those of the atoms."""
+    """Rows of metrics: those of each method and bandwidth, then those of the atoms."""
     model, atoms, test = found["test"].model, found["test"].atoms, targets["test"]
     some = test.some(settings.monte_carlo["targets"], generator(settings.seed, "monte carlo"))
     for method, estimator in estimators(model).items():
@@ -181,6 +171,6 @@ def _risk(atoms: Atoms, targets: Targets) -> dict[str, Any]:
     total = 0.0
     for start in range(0, len(targets.y), BLOCK):
         points = atoms.points[targets.frame[start : start + BLOCK]]
-        nearest = angle(points, targets.y[start : start + BLOCK, None]).amin(-1)
+        nearest = angle_between(points, targets.y[start : start + BLOCK, None]).amin(-1)
         total += nearest.square().sum().item()
     return {"metric": "risk", "value": total / len(targets.y), "n": len(targets.y)}

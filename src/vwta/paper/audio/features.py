@@ -1,4 +1,4 @@
-"""Second stage: what the networks see of scenes, and what sounds in them."""
+"""Second stage: features and labels of the scenes."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from torch import Tensor
 
 from vwta.io.provenance import provenance
 from vwta.io.storage import write_tensors
-from vwta.paper.data.ansyn import FRAMES_PER_SECOND, Scene, frame_labels, list_scenes, read_scene
-from vwta.paper.data.spectrograms import FRAMES, scene_features, write_features
+from vwta.paper.audio.ansyn import FRAMES_PER_SECOND, Scene, frame_labels, list_scenes, read_scene
+from vwta.paper.audio.spectrograms import FRAMES, scene_features, write_features
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of features besides the scenes, see :func:`vwta.paper.data.spectrograms`.
+    """Parameters of audio features, see :mod:`vwta.paper.audio.spectrograms`.
 
     Attributes:
         seconds: duration to which scenes are padded or cropped.
@@ -50,7 +50,7 @@ def make_features(
     """Writes the features of all scenes of an overlap and a split, and their labels.
 
     Features are one file for each part, see
-    :func:`vwta.paper.data.spectrograms.write_features`, with a row for each chunk of 2 s, scene by
+    :func:`vwta.paper.audio.spectrograms.write_features`, with a row for each chunk of 2 s, scene by
     scene. Labels are in one file, for each part and row: `kind` (classes, -1 where nothing
     sounds, int8 with shape `(N, T, S)`) and `direction` (unit vectors, 0 where nothing sounds,
     float32 with shape `(N, T, S, 3)`), and the `names` of scenes.
@@ -81,7 +81,7 @@ def make_features(
 def _read(
     scenes: Sequence[Scene], settings: Settings, kinds: list[Tensor], directions: list[Tensor]
 ) -> Iterator[Tensor]:
-    """Features of one scene after the other; their labels are added to the lists on the way."""
+    """Features of one scene after the other; their labels are added to the lists."""
     frames = round(settings.seconds * FRAMES_PER_SECOND)
     for number, scene in enumerate(scenes, 1):
         samples, events = read_scene(scene)

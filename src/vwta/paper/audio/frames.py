@@ -1,4 +1,4 @@
-"""Rows of the study: features that stay on the disk, and what sounds in each frame."""
+"""Rows of the study: features, read from disk when needed, and the sources in each frame."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vwta.io.storage import read_tensors
-from vwta.paper.data.perturbation import Perturbation
-from vwta.paper.data.spectrograms import read_features
+from vwta.paper.audio.perturbation import Perturbation
+from vwta.paper.audio.spectrograms import read_features
 from vwta.seeds import generator
 
 
 class MappedRows:
-    """Rows of several mapped arrays, one after the other, read when a slice is asked for.
+    """Rows of several mapped arrays of audio features, read when a slice is asked for.
 
     Arguments:
         files: arrays with the same shape but for their first axis, `(n, *)`.
@@ -67,7 +67,7 @@ class MappedRows:
 
 @dataclass(frozen=True)
 class Fold:
-    """Chunks of scenes and what sounds in them.
+    """Chunks of scenes and their sources.
 
     Attributes:
         features: spectrograms of N chunks, `(N, 8, T, F)`.
@@ -111,12 +111,12 @@ def read_fold(files: Sequence[Path]) -> Fold:
 
 
 def labels_of(features: Path) -> Path:
-    """File of the labels that belong to a file of features."""
+    """File of the labels that belong to a file of audio features."""
     return features.with_name(f"{features.stem.rpartition('_')[0]}.safetensors")
 
 
 def active(y: Tensor) -> Tensor:
-    """Which targets `(*, 3)` there are, bool with shape `(*)`: the others are 0."""
+    """Which sources `(*, 3)` of a frame there are, bool with shape `(*)`: the others are 0."""
     return y.ne(0).any(-1)
 
 

@@ -36,8 +36,9 @@ def volume_rows(
     points: int,
     seed: int,
 ) -> Iterator[dict[str, Any]]:
-    """Rows of `monte_carlo_bias` and `monte_carlo_empty` at each bandwidth.
+    """Rows of metrics of the paper's Monte-Carlo volumes on the sphere, at each bandwidth.
 
+    They are `monte_carlo_bias` and `monte_carlo_empty`.
     Both likelihoods of a target have the same kernel and mass, and differ by the logarithm of the
     volume alone. The bias is the mean difference of the NLL, over targets whose cell has an
     estimate; the others are counted.
@@ -76,7 +77,7 @@ def volume_rows(
 
 
 def uniform_directions(count: int, source: torch.Generator) -> Tensor:
-    """Points drawn uniformly from the unit sphere, float64 with shape `(count, 3)`."""
+    """Points of the paper's Monte-Carlo volumes: uniform on the sphere, float64 `(count, 3)`."""
     turn, height = torch.rand(2, count, generator=source, dtype=torch.float64)
     azimuth, z = 2 * math.pi * turn, 2 * height - 1
     across = (1 - z.square()).sqrt()
@@ -84,7 +85,9 @@ def uniform_directions(count: int, source: torch.Generator) -> Tensor:
 
 
 def log_volumes(points: Tensor, cell: Tensor, kernels: list[Kernel], sample: Tensor) -> Tensor:
-    """Log-mass of kernels in one cell of each of n tessellations; -inf where no point fell into it.
+    """The paper's Monte-Carlo volumes: log-mass of kernels in a cell; -inf where no point fell.
+
+    There is one cell of each of n tessellations.
 
     Arguments:
         points: atoms, unit vectors with shape `(n, K, 3)`.

@@ -27,8 +27,9 @@ NETWORKS: dict[str, Training] = {
 
 
 def build(kind: str, **arguments: Any) -> nn.Module:
-    """Network of a kind, with the arguments of its class: what a file of weights says of itself.
+    """Network of the audio study of a kind, with the arguments that its file of weights has.
 
+    The arguments are those of its class.
     Its weights lie in memory such that convolutions are fast on a CPU.
     """
     network = named(kind, NETWORKS).network(**arguments)

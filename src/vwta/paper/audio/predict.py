@@ -27,7 +27,7 @@ ATOMS: tuple[type[Atoms], ...] = (Hypotheses, Components)  # differ in their fie
 
 
 class Predictions(NamedTuple):
-    """Predictions of a network for a fold.
+    """Predictions of an audio network for a fold.
 
     Attributes:
         model: kind of the network.
@@ -50,7 +50,7 @@ def predict(
     device: str,
     code: str,
 ) -> None:
-    """Writes the atoms of the frames of some folds with at least one source.
+    """Writes the atoms of an audio network for the frames of folds with at least one source.
 
     Arguments:
         network: file of trained weights.
@@ -79,7 +79,7 @@ def predict(
 
 
 def read_predictions(path: Path, fold: str) -> Predictions:
-    """Atoms of a fold, of a file of :func:`predict`."""
+    """Atoms of a fold of scenes, of a file of :func:`predict`."""
     tensors, metadata = read_tensors(path)
     fields = {field: value.double() for field, value in below(f"{fold}.", tensors).items()}
     kind = next(one for one in ATOMS if {*one._fields} == fields.keys())

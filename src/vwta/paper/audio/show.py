@@ -13,10 +13,10 @@ from torch import Tensor
 from vwta.io.provenance import provenance
 from vwta.io.storage import write_tensors
 from vwta.nn.heads import Hypotheses
+from vwta.paper.audio.ansyn import FRAMES_PER_SECOND
 from vwta.paper.audio.frames import Fold, read_fold
+from vwta.paper.audio.perturbation import Perturbation
 from vwta.paper.audio.predict import read_predictions
-from vwta.paper.data.ansyn import FRAMES_PER_SECOND
-from vwta.paper.data.perturbation import Perturbation
 from vwta.seeds import generator
 
 
@@ -71,7 +71,7 @@ def show_scenes(
 
 
 def pick(fold: Fold, recordings: int, frames: int) -> tuple[Tensor, Tensor]:
-    """Chunk and frame of what to show, both with shape `(R, F)`.
+    """Chunk and frame of the scenes to show, both with shape `(R, F)`.
 
     Scenes are evenly spaced in the fold. Of each, the chunk with the most sources is shown, in
     frames that are evenly spaced among those with any source.

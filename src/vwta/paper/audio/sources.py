@@ -1,4 +1,4 @@
-"""First stage: scenes of ANSYN from its archives, or made anew, and the recordings they need."""
+"""First stage: scenes of ANSYN from its archives, or made from recordings, and these recordings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vwta.io.errors import BadArchive, BadRecording, Mismatch, Unavailable
 from vwta.io.storage import atomic_folder
-from vwta.paper.data.ansyn import (
+from vwta.paper.audio.ansyn import (
     CHANNELS,
     CLASSES,
     RATE,
@@ -21,11 +21,11 @@ from vwta.paper.data.ansyn import (
     read_recording,
     sound_class,
 )
-from vwta.paper.data.archives import Limits, unpack
-from vwta.paper.data.fetch import File, fetch
-from vwta.paper.data.scenes import Settings, Sounds, make_scenes, read_sounds
-from vwta.paper.data.sounds import synthesise_all
-from vwta.paper.data.transfer import Policy
+from vwta.paper.audio.scenes import Settings, Sounds, make_scenes, read_sounds
+from vwta.paper.audio.sounds import synthesise_all
+from vwta.paper.downloads.archives import Limits, unpack
+from vwta.paper.downloads.fetch import File, fetch
+from vwta.paper.downloads.transfer import Policy
 
 SCENES = Limits(members=2000, total=8 * 2**30)  # an archive of ANSYN has 600 files, 3.2 GB
 RECORDINGS = Limits(members=2000, total=4 * 2**30)
@@ -77,7 +77,7 @@ def gather_recordings(
         try:
             return _copy(mirror / BELOW_MIRROR, folder, per_class)
         except (BadRecording, Mismatch) as error:
-            refused = f"; so far they are not taken: {error}"
+            refused = f"; those that are there cannot be used: {error}"
             log.info("%s", error)
     try:
         fetched = fetch(archive, cache, mirror, policy)
@@ -105,8 +105,8 @@ def make_split(
         folder: where both folders go, all of them or nothing.
         overlap: greatest number of simultaneous sounds.
         split: fold of the cross-validation.
-        sounds: folder with recordings, or so many sounds by formula for each class.
-        seed: seed of scenes, and of sounds by formula.
+        sounds: folder with recordings, or the number of sounds to synthesise for each class.
+        seed: seed of scenes, and of synthesised sounds.
         sizes: number of scenes for each part.
         seconds: duration of a scene.
     """
@@ -177,7 +177,7 @@ def _check(source: Path, names: list[str], per_class: int) -> None:
     if wrong:
         raise Mismatch(
             f"{source}: {per_class} recordings of each class are expected, there are "
-            f"{', '.join(wrong)}. Remedy: get the whole set"
+            f"{', '.join(wrong)}. Remedy: get all recordings"
         )
 
 

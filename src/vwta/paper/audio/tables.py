@@ -45,7 +45,7 @@ DISTORTION = (
     "to 24.1: with it, our numbers on the printed scale would be a third higher. Ratios of "
     "distortions do not depend on the divisor."
 )
-VOLUMES = "Volumes of the cells are exact in ours, and estimated with random points in print."
+VOLUMES = "Our volumes of the cells are exact; the paper estimates them with random points."
 HISTOGRAM = "Hist has uniform kernels: no bandwidth, so that its NLL is the same for all h."
 SCENES = {
     "resynthesis": (
@@ -53,7 +53,7 @@ SCENES = {
         "comparable one to one with the printed ones."
     ),
     "synthetic": (
-        "Scenes were synthesised from sounds by formula: numbers are not comparable one to one "
+        "Scenes were synthesised from artificial sounds: numbers are not comparable one to one "
         "with the printed ones."
     ),
 }
@@ -62,7 +62,7 @@ TRUTH = "The true law has the lowest expected NLL; it does not depend on K."
 
 
 class Cell(NamedTuple):
-    """The number that a cell of a table shows.
+    """The number that a cell of the audio study's tables shows.
 
     Arguments:
         metric: a key of :data:`SCALES`; `h` is the bandwidth that was tuned.
@@ -82,7 +82,7 @@ class Cell(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column: a heading over several ones, its own heading, and its cells by line's name."""
+    """A column of the audio study's tables: headings, and its cells by line's name."""
 
     above: str
     head: str
@@ -90,7 +90,7 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table before its numbers are known."""
+    """A table of the audio study before its numbers are known."""
 
     caption: str
     columns: Sequence[Column]
@@ -150,7 +150,7 @@ def write_tables(
 
 
 def compare(metrics: pd.DataFrame, reported: pd.DataFrame, cells: Iterable[Cell]) -> pd.DataFrame:
-    """Ours beside the printed numbers, one row for each cell, whether it was run or not.
+    """Ours beside the printed numbers of the audio study, one row for each cell, run or not.
 
     Arguments:
         metrics: tidy table of one protocol and dataset.

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from vwta.paper.audio.frames import Fold
-from vwta.paper.data.perturbation import Perturbation
+from vwta.paper.audio.perturbation import Perturbation
 
 
 @dataclass(frozen=True)

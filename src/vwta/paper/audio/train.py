@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from vwta.geometry.grids import bin_directions
 from vwta.io.storage import key, sha256
 from vwta.nn import losses
-from vwta.nn.seldnet import bin_directions
 from vwta.paper.audio.frames import AudioData, active, labels_of, read_fold
 from vwta.paper.audio.networks import NETWORKS, build
-from vwta.paper.data.perturbation import Perturbation
-from vwta.paper.data.spectrograms import FEATURES, FRAMES
+from vwta.paper.audio.perturbation import Perturbation
+from vwta.paper.audio.spectrograms import FEATURES, FRAMES
 from vwta.paper.registry import Loss, named
 from vwta.paper.training import Job, Recipe, taken, train_seeds
 from vwta.training.loop import Objective, Schedule
@@ -24,7 +24,7 @@ from vwta.training.loop import Objective, Schedule
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of a training besides data, model, K and seed.
+    """Parameters of a training of the audio study besides data, model, K and seed.
 
     Attributes:
         epochs: number of passes over the data.
@@ -54,7 +54,7 @@ class Settings:
 
 
 def train(job: Job, folds: Mapping[str, Sequence[Path]], settings: Settings) -> None:
-    """Trains one network for each seed, see :func:`vwta.paper.training.train_seeds`.
+    """Trains audio networks, one for each seed, see :func:`vwta.paper.training.train_seeds`.
 
     Arguments:
         job: what to train.

@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 from vwta.io.storage import read_table
 from vwta.paper.estimators import swept_in
 from vwta.paper.figures.style import COLUMN, log_ticks, save, shade, style
-from vwta.paper.methods import METHODS, Method, in_panel, network_of
+from vwta.paper.methods import METHODS, PROPOSED, Method, in_panel, network_of
 from vwta.paper.metrics import of_protocol
 from vwta.paper.problems import title
 
@@ -37,13 +37,13 @@ Band = Callable[[pd.DataFrame], tuple[pd.Series, pd.Series]]
 
 
 class Curve(NamedTuple):
-    """The method of a line, and its bandwidth if it has one."""
+    """A curve of a figure: its method, and its bandwidth if it has one."""
 
     method: str
     h: float | None = None
 
 
-BEST = Curve("v_wta_at_best")
+BEST = Curve(f"{PROPOSED}_at_best")
 
 
 def _range(values: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
@@ -137,7 +137,7 @@ def tuned(
         K: numbers of hypotheses.
     """
     table = of_protocol(read_table(metrics), protocol, otherwise)
-    best = [BEST] if network_of("v_wta") in models else []
+    best = [BEST] if network_of(PROPOSED) in models else []
     curves = [*_curves(methods, models), *best, *_curves(in_panel("tuned"), models)]
     looks = _looks([])
     with style():
@@ -194,7 +194,7 @@ def _rows(
         return _pick(table, {**where, "method": curve.method, "tuned": True})
     if curve != BEST:
         return _pick(table, {**where, **curve._asdict(), "tuned": False})
-    rows = _pick(table, {**where, "method": "v_wta", "tuned": False})
+    rows = _pick(table, {**where, "method": PROPOSED, "tuned": False})
     best = rows.groupby(["K", "h"])["value"].mean().unstack("h").idxmin(axis=1)
     return rows[rows["h"] == rows["K"].map(best)]
 
@@ -237,8 +237,8 @@ def _looks(bandwidths: Sequence[float]) -> dict[Curve, dict[str, Any]]:
         look["marker"] = MARKERS[index % len(MARKERS)]
         looks[Curve(method, h)] = look
     looks |= {Curve(method): _line(look) for method, look in METHODS.items()}
-    best = {"label": "V-WTA, best fixed $h$", "ls": "--", "fillstyle": "none"}
-    return looks | {BEST: looks[Curve("v_wta")] | best}
+    best = {"label": f"{METHODS[PROPOSED].label}, best fixed $h$", "ls": "--", "fillstyle": "none"}
+    return looks | {BEST: looks[Curve(PROPOSED)] | best}
 
 
 def _line(look: Method) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import StrMethodFormatter
 
 from vwta.io.storage import read_table
-from vwta.paper.data.ansyn import CLASSES
+from vwta.paper.audio.ansyn import CLASSES
 from vwta.paper.estimators import measured_in
 from vwta.paper.figures.labels import keep_apart
 from vwta.paper.figures.nll_against_h import nll_panel
@@ -203,7 +203,7 @@ def _bias(axis: Axes, rows: pd.DataFrame) -> None:
 def _estimated() -> dict[str, str]:
     """Methods whose cells have volumes: one with a bandwidth, and that with uniform kernels."""
     measured = measured_in("audio").items()
-    return {recipe.twin: name for name, recipe in measured if recipe.twin}
+    return {recipe.limit_of: name for name, recipe in measured if recipe.limit_of}
 
 
 def _empties(rows: pd.DataFrame) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["borders", "outline", "scenes", "scenes_on_sphere"]
+__all__ = ["outline", "scenes", "scenes_on_sphere"]
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,11 +20,10 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vwta.geometry.polygons import walk
-from vwta.geometry.spaces import Sphere
+from vwta.geometry.angles import from_degrees, to_angles
+from vwta.geometry.outlines import sphere_borders
 from vwta.io.storage import read_tensors
-from vwta.paper.data.ansyn import CLASSES, unit_vector
-from vwta.paper.data.perturbation import angles
+from vwta.paper.audio.ansyn import CLASSES
 from vwta.paper.figures.labels import keep_apart
 from vwta.paper.figures.qualitative import SCORES, TARGET, square_panels
 from vwta.paper.figures.style import COLUMN, save, style
@@ -61,7 +60,7 @@ class Frame(NamedTuple):
 
 
 class Scenes(NamedTuple):
-    """Frames of all recordings, the recordings' names, and the noise in degrees by class."""
+    """Frames of a figure for all recordings, their names, and the noise in degrees by class."""
 
     frames: Sequence[Sequence[Frame]]
     names: Sequence[str]
@@ -120,8 +119,9 @@ def scenes_on_sphere(predictions: Path, paths: Sequence[Path]) -> None:
             for axis, frame in zip(line, row, strict=True):
                 axis.set_xticks(np.deg2rad(range(-120, 121, 60)), [])
                 axis.set_yticks(np.deg2rad(range(-60, 61, 30)), [])
-                for curve in borders(frame.points):
-                    axis.plot(*_scaled(curve, math.pi / 180), color="black", lw=0.5, zorder=1.5)
+                for arc in sphere_borders(frame.points, STEP):
+                    curve = _scaled(_broken_at_jumps(arc), math.pi / 180)
+                    axis.plot(*curve, color="black", lw=0.5, zorder=1.5)
                 _draw(axis, frame, found.noise, shade, degree=math.pi / 180)
             line[0].set_ylabel(_short(name), fontsize=SMALL)
         border = Line2D([], [], color="black", lw=0.5, label="border of Voronoi cells")
@@ -130,10 +130,10 @@ def scenes_on_sphere(predictions: Path, paths: Sequence[Path]) -> None:
 
 
 def outline(azimuth: float, elevation: float, radius: float) -> Curve:
-    """Where the noise on both angles has some size: azimuths and elevations in degrees, `(n,)`.
+    """Ring around a source in a figure: where the noise on both angles has some size.
 
     The circle of this radius around the angles of a source, brought back to azimuths from -180 to
-    180 and elevations from -90 to 90; between its pieces both are nan.
+    180 and elevations from -90 to 90; where it jumps from one side to the other both are nan.
 
     Arguments:
         azimuth: of the source, in degrees.
@@ -143,28 +143,7 @@ def outline(azimuth: float, elevation: float, radius: float) -> Curve:
     steps = math.ceil(2 * math.pi * max(radius, 1.0) / STEP)
     turn = np.linspace(0, 2 * np.pi, steps + 1)
     a, e = azimuth + radius * np.cos(turn), elevation + radius * np.sin(turn)
-    return _in_pieces(torch.from_numpy(unit_vector(a, e)))
-
-
-def borders(points: Tensor) -> list[Curve]:
-    """Borders of Voronoi cells on the sphere, arcs of great circles halfway between two atoms.
-
-    Arguments:
-        points: atoms, unit vectors with shape `(K, 3)`.
-
-    Returns:
-        For each border azimuths and elevations in degrees, `(n,)`, nan between pieces.
-    """
-    atoms = Sphere().project(points.double())
-    which = torch.arange(len(atoms))
-    edges, _, _ = walk(atoms[None], torch.zeros_like(which), which, Sphere())
-    once = edges[edges.line > edges.cell]  # each border is seen from both sides
-    curves = []
-    for foot, tangent, start, end in zip(once.foot, once.tangent, once.s1, once.s2, strict=True):
-        steps = math.ceil(math.degrees(float(end - start)) / STEP) + 2
-        s = torch.linspace(float(start), float(end), steps, dtype=torch.float64)[:, None]
-        curves.append(_in_pieces(foot * s.cos() + tangent * s.sin()))
-    return curves
+    return _broken_at_jumps(torch.from_numpy(from_degrees(a, e)))
 
 
 def _read(path: Path) -> Scenes:
@@ -272,7 +251,7 @@ def _short(name: str) -> str:
 
 def _degrees(direction: Tensor) -> Curve:
     """Azimuths and elevations `(n,)` of vectors `(n, 3)`."""
-    azimuth, elevation = np.rad2deg(angles(direction.double()).numpy()).reshape(-1, 2).T
+    azimuth, elevation = np.rad2deg(to_angles(direction.double()).numpy()).reshape(-1, 2).T
     return azimuth, elevation
 
 
@@ -280,7 +259,7 @@ def _scaled(curve: Curve, degree: float) -> Curve:
     return curve[0] * degree, curve[1] * degree
 
 
-def _in_pieces(direction: Tensor) -> Curve:
+def _broken_at_jumps(direction: Tensor) -> Curve:
     """Angles of a curve, with nan where azimuths jump: from -180 to 180, or over a pole."""
     azimuth, elevation = _degrees(direction)
     jumps = np.flatnonzero(np.abs(np.diff(azimuth)) > 90) + 1

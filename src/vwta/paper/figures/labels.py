@@ -10,7 +10,7 @@ from scipy.optimize import isotonic_regression
 
 
 def keep_apart(places: ArrayLike, gap: float, low: float, high: float) -> NDArray[np.float64]:
-    r"""Places along a line, moved as little as need be to be some distance apart.
+    r"""Places of labels in a figure, moved as little as need be to be some distance apart.
 
     With :math:`x_i` the places in ascending order, they minimise :math:`\sum_i (y_i - x_i)^2` with
     :math:`y_{i+1} \ge y_i + g`, a monotone regression of :math:`x_i - i g`; what lies outside the

@@ -39,8 +39,7 @@ def nll_against_h(
         metrics: table of metrics.
         paths: files to write, in the format of their suffix.
         protocol: which protocol's rows to draw.
-        otherwise: the protocol for methods without rows, see
-            :func:`vwta.paper.metrics.of_protocol`.
+        otherwise: the protocol of methods without any, see `of_protocol`.
         datasets: problems, from left to right.
         K: number of hypotheses.
     """

@@ -43,7 +43,7 @@ SCORES = LinearSegmentedColormap.from_list("scores", plt.get_cmap("Blues")(np.li
 
 
 class Prediction(NamedTuple):
-    """A prediction at one input.
+    """A prediction at one input, as a figure shows it.
 
     Attributes:
         points: atoms, with shape `(K, 2)`.
@@ -152,7 +152,7 @@ def qualitative(predictions: Sequence[Path], paths: Sequence[Path], x: float, do
 
 
 def at_input(tensors: dict[str, Tensor], x: float) -> Prediction:
-    """The prediction at an input."""
+    """The prediction at an input, as a figure shows it."""
     index = int((tensors["x"][:, 0] - x).abs().argmin())
     if abs(tensors["x"][index, 0].item() - x) > 1e-9:
         raise ValueError(f"x = {x}: no prediction, there are {tensors['x'][:, 0].tolist()}")
@@ -169,7 +169,7 @@ def square_panels(
 
 
 def frame(axis: Axes, prediction: Prediction, domain: Box) -> None:
-    """The domain, with the points of the true law."""
+    """Draws the domain, with the points of the true law."""
     low, high = (corner.tolist() for corner in domain.bounds(prediction.points))
     axis.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal", xticks=[], yticks=[])
     axis.spines[:].set_visible(True)

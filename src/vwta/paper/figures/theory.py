@@ -18,9 +18,10 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from vwta.io.storage import read_table
 from vwta.paper.figures.style import COLUMN, log_ticks, save, style
-from vwta.paper.methods import METHODS
+from vwta.paper.methods import METHODS, PROPOSED, network_of
 from vwta.paper.problems import PROBLEMS, title
 
+NETWORK = network_of(PROPOSED)
 OPTIMUM: dict[str, Any] = {"color": "black", "ls": "--", "lw": 0.9}
 FLOOR: dict[str, Any] = {"color": "0.45", "ls": ":", "lw": 1}
 # Panels of :func:`cells`: title, metric, its floor, value at the optimum for large K, log scale.
@@ -144,7 +145,7 @@ def point_density(
                 look = {"color": color, "marker": marker}
                 _cell_lines(axis, rows, protocol, f"point_density_tv_{name}", None, look)
             mine = rows.loc[["point_density_tv_chance"]]
-            mine = mine[(mine["protocol"] == protocol) & (mine["method"] == "wta")]
+            mine = mine[(mine["protocol"] == protocol) & (mine["method"] == NETWORK)]
             axis.plot(mine["K"], mine["value"], **FLOOR)
             axis.set_ylim(bottom=0)
         _against_K(axis, table["K"])
@@ -182,7 +183,7 @@ def _cell_lines(
 ) -> None:
     """A metric of WTA networks against K, that of Lloyd's atoms, and the floor."""
     mine = rows.loc[[metric]]
-    trained = mine[(mine["protocol"] == protocol) & (mine["method"] == "wta")]
+    trained = mine[(mine["protocol"] == protocol) & (mine["method"] == NETWORK)]
     axis.plot(trained["K"], trained["value"], **look)
     color = look["color"]
     axis.fill_between(trained["K"], trained["min"], trained["max"], color=color, alpha=0.2, lw=0)
@@ -190,7 +191,7 @@ def _cell_lines(
     axis.plot(optimum["K"], optimum["value"], **{**OPTIMUM, "color": color})
     if floor is not None:
         under = rows.loc[[floor]]
-        under = under[(under["protocol"] == protocol) & (under["method"] == "wta")]
+        under = under[(under["protocol"] == protocol) & (under["method"] == NETWORK)]
         axis.plot(under["K"], under["value"], **{**FLOOR, "color": color})
 
 

@@ -1,4 +1,4 @@
-"""Figures of the UCI study: methods set by set, and the search for the bandwidth."""
+"""Figures of the UCI study: methods on each data set, and the search for the bandwidth."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def comparison(
     datasets: Sequence[str],
     metric: str,
 ) -> None:
-    """Draws a metric of all methods, one panel for each set: ours filled, printed ones hollow.
+    """Draws a metric of all methods, one panel for each data set: ours filled, printed hollow.
 
     Dots are means over the splits, bars one standard deviation to each side. A panel shows the
     printed numbers and what is not far from them, see :func:`limits`; an arrow at its border stands
@@ -76,7 +76,7 @@ def comparison(
 def bandwidth_search(
     search: Path, paths: Sequence[Path], protocol: str, method: str, datasets: Sequence[str]
 ) -> None:
-    """Draws the NLL of validation rows against h, one panel for each set and a line for each split.
+    """Draws the NLL of validation rows against h, a panel for each data set, a line for each split.
 
     From each line its lowest value is subtracted. The axis is linear up to 0.1 nats.
 
@@ -121,11 +121,11 @@ def _panels(count: int, height: float) -> tuple[Figure, list[Axes]]:
 
 
 def _methods(axis: Axes, rows: pd.DataFrame) -> None:
-    """Draws the methods of one set from top to bottom.
+    """Draws the methods on one data set from top to bottom.
 
     Arguments:
         axis: where to draw.
-        rows: rows of :func:`vwta.paper.uci.comparison.compare` for one set, by method.
+        rows: rows of :func:`vwta.paper.uci.comparison.compare` for one data set, by method.
     """
     ours, theirs = (rows[[f"{which}mean", f"{which}std"]] for which in ("", "printed_"))
     axis.set_xlim(*limits(ours.to_numpy(), theirs.to_numpy()))
@@ -197,7 +197,7 @@ def _dot(axis: Axes, mean: float, std: float, height: float, look: Mapping[str, 
 
 
 def _search(axis: Axes, rows: pd.DataFrame, color: str) -> None:
-    """Draws the searches on one set.
+    """Draws the searches on one data set.
 
     Arguments:
         axis: where to draw.

@@ -1,4 +1,4 @@
-"""Claims, numbers and differences, each with what decides about it."""
+"""Claims, numbers and differences, each with its evidence."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DETAILS = (
 
 
 def filters(name: str, choices: Mapping[str, Iterable[str]], **chosen: str) -> Html:
-    """A form whose choices hide what they do not mean; nothing happens without JavaScript.
+    """HTML form that hides items which do not match its choices, by JavaScript.
 
     Arguments:
         name: id of the element whose items are filtered.
@@ -64,7 +64,7 @@ def filters(name: str, choices: Mapping[str, Iterable[str]], **chosen: str) -> H
 
 
 def claims(verdicts: pd.DataFrame) -> Html:
-    """Every claim with its verdict under the headline, and what decides."""
+    """HTML of every claim with its verdict under the headline, and what decides."""
     rows = verdicts[(verdicts["kind"] == "claim") & verdicts["headline"]]
     form = filters("claim-list", {"study": rows["study"], "verdict": CLAIM_WORDS})
     items = [_claim(row) for row in rows.itertuples()]
@@ -130,7 +130,7 @@ def _text(value: Any) -> str:
 
 
 def numbers(verdicts: pd.DataFrame, headline: str) -> Html:
-    """Every number of the paper beside ours, under each protocol."""
+    """HTML of every number of the paper beside ours, under each protocol."""
     rows = verdicts[verdicts["kind"] == "number"]
     choices: dict[str, Iterable[str]] = {
         name: rows[name].unique() for name in ("study", "dataset", "metric", "method")
@@ -203,7 +203,7 @@ def _finite(value: Any) -> Any:
 
 
 def differences(table: pd.DataFrame) -> Html:
-    """The register: what text, code and pipeline do, and what it changes."""
+    """HTML of the register: what text, code and pipeline do, and what it changes."""
     items = []
     for name, effects in table.groupby("id", sort=False):
         first = effects.iloc[0]

@@ -48,7 +48,7 @@ def build(contents: Contents, path: Path) -> None:
 
 
 def render(contents: Contents) -> str:
-    """The page as text."""
+    """The page as HTML."""
     origin = parts(contents.metrics)
     studies = [study_section(contents, study, origin) for study in STUDIES]
     sections = {

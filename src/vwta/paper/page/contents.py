@@ -20,7 +20,7 @@ TRAINED = ("revision", "code", "processor", "made")
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure.
+    """A figure on the page.
 
     Attributes:
         path: of the picture, a PNG.
@@ -53,7 +53,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table for readers.
+    """A table on the page.
 
     Attributes:
         name: of its file.
@@ -146,11 +146,11 @@ def gather(
 
 
 def read_sheet(path: Path) -> Sheet:
-    """Reads a table as :mod:`vwta.paper.tables` writes it, in markdown."""
+    """Reads a table for the page as :mod:`vwta.paper.tables` writes it, in markdown."""
     lines = path.read_text(encoding="utf-8").splitlines()
     table = [line for line in lines if line.startswith("|")]
     if len(table) < 2:
-        raise ValueError(f"{path}: no table in it. Remedy: make it anew with the workflow")
+        raise ValueError(f"{path}: no table in it. Remedy: make it again with the workflow")
     heads, _, *rows = ([cell.strip() for cell in line[1:-1].split(" | ")] for line in table)
     first = lines.index(table[0])
     caption = " ".join(lines[:first]).strip().strip("*")
@@ -167,7 +167,7 @@ def read_sheet(path: Path) -> Sheet:
 
 
 def parts(metrics: Sequence[Path]) -> list[dict[str, Any]]:
-    """Where the rows of tables of metrics come from, a record for each part of a table.
+    """Records on the page of where rows of metrics come from, one for each part of a table.
 
     Trainings are counted, not listed: each of their facts is told once.
     """

@@ -21,7 +21,7 @@ COLOURS = 256  # of a picture in the page
 
 
 def study_section(contents: Contents, study: str, parts: Sequence[Mapping[str, Any]]) -> Html:
-    """All figures and tables of a study.
+    """HTML of all figures and tables of a study.
 
     Arguments:
         contents: what the page shows.
@@ -109,7 +109,7 @@ def _revisions(inputs: Sequence[str], parts: Sequence[Mapping[str, Any]]) -> lis
 
 
 def embed(path: Path) -> str:
-    """A picture as an address that holds it, in a palette if that takes less."""
+    """A picture as an address in HTML that holds it, in a palette if that takes less."""
     content = path.read_bytes()
     with Image.open(path) as image:
         flat = Image.new("RGB", image.size, "white")

@@ -20,7 +20,7 @@ class Html(str):
 
 
 def element(name: str, *content: str, **attributes: str | int | bool | None) -> Html:
-    """An element with its content, which is escaped unless it is :class:`Html`.
+    """An HTML element with its content, which is escaped unless it is :class:`Html`.
 
     Arguments:
         name: of the element.
@@ -44,29 +44,29 @@ def element(name: str, *content: str, **attributes: str | int | bool | None) -> 
 
 
 def join(content: Iterable[str]) -> Html:
-    """Texts and elements, one after the other."""
+    """HTML of texts and elements, one after the other."""
     return Html(
         "".join(one if isinstance(one, Html) else html.escape(one, quote=False) for one in content)
     )
 
 
 def rich(text: str) -> Html:
-    """Text in which `**` marks what is bold, and a backtick what is code.
+    """HTML of a text in which `**` marks what is bold, and a backtick what is code.
 
     Example:
         >>> rich("**1** < `K`")
         '<strong>1</strong> &lt; <code>K</code>'
     """
-    pieces = re.split(r"(\*\*.+?\*\*|`[^`]+`)", text)
+    parts = re.split(r"(\*\*.+?\*\*|`[^`]+`)", text)
     names = {"*": "strong", "`": "code"}
     return join(
         element(names[one[0]], one.strip(one[0])) if place % 2 else one
-        for place, one in enumerate(pieces)
+        for place, one in enumerate(parts)
     )
 
 
 def as_json(value: Any) -> Html:
-    """A value as JSON that may stand within a `script` element."""
+    """A value as JSON that may stand within a `script` element of HTML."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")

@@ -22,7 +22,7 @@ ALL = "all"
 
 
 def facts_of_run(contents: Contents) -> Html:
-    """Facts of the run: tiers, protocol, revisions, dates, hardware and time."""
+    """HTML of facts of the run: tiers, protocol, revisions, dates, hardware and time."""
     known = facts(contents.metrics)
     tiers = defaultdict(list)
     for study, tier in contents.tiers.items():
@@ -44,7 +44,7 @@ def facts_of_run(contents: Contents) -> Html:
 
 
 def score(verdicts: pd.DataFrame) -> Html:
-    """Counts of each verdict, by study and in total, as numbers and bars."""
+    """HTML of counts of each verdict, by study and in total, as numbers and bars."""
     headline = verdicts[verdicts["headline"]]
     numbers, claims = (headline[headline["kind"] == kind] for kind in ("number", "claim"))
     return join(

@@ -17,7 +17,7 @@ HEADS = ("Study", "Table", "File", "Rows", "Made", "Revision", "Code", "Training
 
 
 def provenance_section(contents: Contents, parts: Sequence[Mapping[str, Any]]) -> Html:
-    """Every part of every table of metrics, and what jobs took."""
+    """HTML of every part of every table of metrics, and of what jobs took."""
     lines = []
     for part in parts:
         texts = [study_name(part["study"]), part["table"], part["file"]]
@@ -61,7 +61,7 @@ def _costs(metrics: Sequence[Path]) -> Html:
 
 
 def citation(path: Path) -> Html:
-    """The paper and the software, as text and as BibTeX."""
+    """HTML of how to cite the paper and the software."""
     import yaml
 
     cited = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -82,7 +82,7 @@ def citation(path: Path) -> Html:
 
 
 def bibtex(paper: Mapping[str, Any]) -> str:
-    """An entry of the citation file format as BibTeX."""
+    """An entry of the citation file format as BibTeX, for the page."""
     names = [f"{one['family-names']}, {one['given-names']}" for one in paper["authors"]]
     key = f"{paper['authors'][0]['family-names'].lower()}{paper['year']}"
     fields = {

@@ -42,18 +42,18 @@ SIGNS = {
 
 
 def chip(word: str) -> Html:
-    """A verdict."""
+    """HTML of a verdict."""
     sign = element("span", SIGNS[word], aria_hidden="true")
     return element("span", sign, f" {word}", class_=f"chip {slug(word)}")
 
 
 def slug(word: str) -> str:
-    """A word as a class of CSS."""
+    """A word as a class of CSS on the page."""
     return word.replace(" ", "-")
 
 
 def label(name: str) -> str:
-    """The readable name of a method, data set or metric."""
+    """The name of a method, data set or metric on the page."""
     if name in METHODS:
         return METHODS[name].label
     if name in PROBLEMS:
@@ -62,7 +62,7 @@ def label(name: str) -> str:
 
 
 def named(words: str) -> str:
-    """A name of several words as readers say it.
+    """A name of several words on the page.
 
     Example:
         >>> named("search_v_wta")
@@ -74,12 +74,12 @@ def named(words: str) -> str:
 
 
 def study_name(study: str) -> str:
-    """The readable name of a study."""
+    """The name of a study on the page."""
     return STUDIES[study].title if study in STUDIES else study
 
 
 def number(value: Any) -> str:
-    """A number as readers see it; a dash if there is none."""
+    """A number on the page; a dash if there is none."""
     if pd.isna(value):
         return "–"
     return (
@@ -88,13 +88,13 @@ def number(value: Any) -> str:
 
 
 def with_deviation(value: Any, deviation: Any) -> str:
-    """A number and its standard deviation."""
+    """A number and its standard deviation on the page."""
     if pd.isna(value) or math.isnan(value):
         return "–"
     return rounded(float(value)) + ("" if pd.isna(deviation) else f" ± {rounded(float(deviation))}")
 
 
 def short(revision: str) -> str:
-    """A revision in few letters, which tells whether the tree differed from it."""
+    """A revision in few letters on the page, which tells whether the tree differed from it."""
     name, mark, _ = revision.partition("-dirty")
     return name[:10] + mark

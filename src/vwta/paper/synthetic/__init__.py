@@ -1,1 +1,1 @@
-"""The synthetic study: draw the data, train the networks, evaluate the estimators."""
+"""The synthetic study: its true laws, data, trainings and evaluations."""

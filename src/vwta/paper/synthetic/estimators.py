@@ -12,7 +12,7 @@ from vwta.paper.densities import Domain, densities
 
 
 def estimators(kind: str, network: nn.Module, box: Box) -> dict[str, nn.Module]:
-    """Conditional densities of a network, by method.
+    """Conditional densities of a network of the synthetic study, by method.
 
     Arguments:
         kind: kind of the network, a key of :data:`vwta.paper.networks.NETWORKS`.

@@ -15,20 +15,19 @@ from torch import Tensor, nn
 
 from vwta.distributions.bandwidth import tune
 from vwta.geometry.spaces import Box
-from vwta.io.provenance import provenance
-from vwta.io.storage import read_tensors, sha256, write_table
-from vwta.paper.data.synthetic import Problem
+from vwta.io.storage import read_tensors, sha256
 from vwta.paper.estimators import ESTIMATORS
-from vwta.paper.metrics import likelihood_rows, risk, tidy
+from vwta.paper.metrics import MetricsFile, likelihood_rows, risk
 from vwta.paper.synthetic.estimators import estimators
 from vwta.paper.synthetic.trained import load_network
+from vwta.paper.synthetic.true_laws import Problem
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How estimators are measured.
+    """How estimators of the synthetic study are measured.
 
     Attributes:
         h: bandwidths.
@@ -52,48 +51,40 @@ class Settings:
 def evaluate(
     networks: Sequence[Path],
     data: Path,
-    path: Path,
     law: Problem,
     settings: Settings,
-    code: str,
-    protocol: str,
-    dataset: str,
+    output: MetricsFile,
 ) -> None:
-    """Writes the tidy metrics of a problem: those of its true law, then of trained networks.
+    """Writes the tidy metrics of a synthetic problem: of its true law, then of trained networks.
 
     Arguments:
         networks: files of trained networks, of whatever kind, K and seed.
         data: file of the data set.
-        path: file to write.
         law: the true law of the test points.
         settings: how to measure.
-        code: digest of the code.
-        protocol: name of the protocol.
-        dataset: name of the problem.
+        output: file to write.
     """
-    sets = {name: rows.double() for name, rows in read_tensors(data)[0].items()}
-    rows, trainings = list(_truth(law, sets, settings)), []
+    tensors = {name: rows.double() for name, rows in read_tensors(data)[0].items()}
+    rows, trainings = list(_truth(law, tensors, settings)), []
     for index, file in enumerate(networks, 1):
         network, metadata = load_network(file, settings.selected_by)
         training = metadata["provenance"]
         facts = {"K": training["K"], "seed": training["seed"]}
         kind = metadata["network"]["kind"]
         logger.info("%s, K=%d, seed %d (%d/%d)", kind, *facts.values(), index, len(networks))
-        rows += [{**facts, **row} for row in _measure(kind, network, sets, settings)]
+        rows += [{**facts, **row} for row in _measure(kind, network, tensors, settings)]
         trainings.append(training)
-    common = {"study": "synthetic", "protocol": protocol, "dataset": dataset}
-    record = provenance(code=code, data=sha256(data), trainings=trainings)
-    write_table(path, tidy(rows, **common), {"provenance": record})
+    output.write(rows, data=sha256(data), trainings=trainings)
 
 
 def _truth(
-    law: Problem, sets: Mapping[str, Tensor], settings: Settings
+    law: Problem, tensors: Mapping[str, Tensor], settings: Settings
 ) -> Iterator[Mapping[str, Any]]:
     """Rows of the true law, what the best estimator could reach.
 
     `outside` is the number of points outside the domain, which no method's `nll` counts.
     """
-    x, y = sets["x_test"], sets["y_test"]
+    x, y = tensors["x_test"], tensors["y_test"]
     inside = Box(settings.low, settings.high).contains(y)
     for row in likelihood_rows(law.log_density(x, y), inside, **settings.capped):
         yield {"method": "truth", **row}
@@ -103,11 +94,11 @@ def _truth(
 
 @torch.no_grad()
 def _measure(
-    kind: str, network: nn.Module, sets: Mapping[str, Tensor], settings: Settings
+    kind: str, network: nn.Module, tensors: Mapping[str, Tensor], settings: Settings
 ) -> Iterator[Mapping[str, Any]]:
-    """Rows of metrics: one set for each method and bandwidth."""
+    """Rows of metrics, for each method and bandwidth."""
     domain = Box(settings.low, settings.high)
-    x, y = sets["x_test"], sets["y_test"]
+    x, y = tensors["x_test"], tensors["y_test"]
     inside = domain.contains(y)
     yield {"method": kind, "metric": "risk", "value": risk(network(x).points, y), "n": len(y)}
     for method, estimator in estimators(kind, network, domain).items():
@@ -116,7 +107,7 @@ def _measure(
         if ESTIMATORS[method].swept:
             bandwidths = [(h, False) for h in settings.h]
         if method in settings.tuning["methods"]:
-            bandwidths.append((_tuned(method, estimator, sets, domain, settings), True))
+            bandwidths.append((_tuned(method, estimator, tensors, domain, settings), True))
         for h, tuned in bandwidths:
             at = law if h is None else law.with_bandwidth(h)
             for row in likelihood_rows(at.log_prob(y), inside, **settings.capped):
@@ -126,12 +117,12 @@ def _measure(
 def _tuned(
     method: str,
     estimator: nn.Module,
-    sets: Mapping[str, Tensor],
+    tensors: Mapping[str, Tensor],
     domain: Box,
     settings: Settings,
 ) -> float:
     """Bandwidth with the lowest NLL of the validation rows in the domain."""
-    x, y = sets["x_validation"], sets["y_validation"]
+    x, y = tensors["x_validation"], tensors["y_validation"]
     inside = domain.contains(y)
     search = {key: settings.tuning[key] for key in ("low", "high", "tolerance")}
     found = tune(estimator(x[inside]), y[inside], **search)

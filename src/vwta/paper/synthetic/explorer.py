@@ -13,9 +13,9 @@ from torch import Tensor
 
 from vwta.io.provenance import provenance
 from vwta.io.storage import write_tensors
-from vwta.paper.data.synthetic import problem
 from vwta.paper.networks import NETWORKS
 from vwta.paper.synthetic.trained import load_network
+from vwta.paper.synthetic.true_laws import problem
 from vwta.seeds import generator
 
 RECORDED = ("dataset", "model", "K", "seed", "revision", "code", "data", "made")
@@ -33,8 +33,9 @@ def export(
     seed: int,
     code: str,
 ) -> None:
-    """Writes the atoms of networks at equally spaced inputs, with points of the true laws.
+    """Writes atoms of the synthetic study's networks at equally spaced inputs, for the explorer.
 
+    Points of the true laws are written beside them.
     All is in float32. `x` has shape `(n,)` and `<dataset>/targets` `(n, m, 2)`. A network is named
     by `<protocol>/<dataset>/<model>/K<K>`; below its name stand `points` `(n, K, 2)`, or `(K, 2)`
     if they are the same for every input, `masses` `(n, K)`, and `scales` `(n, K)` if it has any.

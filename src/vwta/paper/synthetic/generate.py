@@ -10,7 +10,7 @@ from typing import Any
 
 from vwta.io.provenance import provenance
 from vwta.io.storage import write_tensors
-from vwta.paper.data.synthetic import Problem, inputs, problem
+from vwta.paper.synthetic.true_laws import Problem, inputs, problem
 from vwta.seeds import generator
 
 SPLITS = ("train", "validation", "test")
@@ -25,7 +25,7 @@ def generate(
     path: Path,
     code: str,
 ) -> None:
-    """Draws the data set of a problem, one y for each x.
+    """Draws the data set of a synthetic problem, one y for each x.
 
     The file holds `x_{split}` with shape `(n, 1)` and `y_{split}` with shape `(n, 2)`. A split's
     rows do not depend on the sizes of the others, unless there are clouds.
@@ -58,7 +58,7 @@ def law_of_split(
     rows: Mapping[str, int],
     seed: int,
 ) -> Problem:
-    """The law of a split's rows, as :func:`generate` draws them.
+    """The true law of a split of a synthetic problem, as :func:`generate` draws it.
 
     Arguments:
         dataset: name of the problem.

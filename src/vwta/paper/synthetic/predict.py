@@ -12,8 +12,8 @@ import torch
 
 from vwta.io.provenance import provenance
 from vwta.io.storage import write_tensors
-from vwta.paper.data.synthetic import problem
 from vwta.paper.synthetic.trained import load_network
+from vwta.paper.synthetic.true_laws import problem
 from vwta.seeds import generator
 
 
@@ -28,7 +28,7 @@ def predict(
     code: str,
     dataset: str,
 ) -> None:
-    """Writes the atoms of networks at some inputs, with points of the true law beside them.
+    """Writes atoms of the synthetic study's networks at some inputs, beside points of the true law.
 
     Each file holds `x` with shape `(n, 1)`, `points` `(n, K, 2)`, `masses` `(n, K)`, `scales` `(n,
     K)` (0 for atoms without a scale of their own) and `targets` `(n, m, 2)`; its metadata say which

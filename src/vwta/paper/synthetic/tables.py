@@ -16,7 +16,7 @@ KEYS = ["dataset", "metric", "method", "K", "h"]
 def protocols_side_by_side(
     metrics: pd.DataFrame, protocols: Sequence[str], against: Sequence[str]
 ) -> pd.DataFrame:
-    """Numbers of several protocols for the same quantity, one column each.
+    """Numbers of the synthetic study under several protocols, one column each.
 
     Arguments:
         metrics: tidy table.
@@ -47,7 +47,7 @@ def protocols_side_by_side(
 
 
 def unused_hypotheses(properties: pd.DataFrame, protocols: Sequence[str]) -> pd.DataFrame:
-    """How many hypotheses are unused, a column for each K.
+    """How many hypotheses of the synthetic study's networks are unused, a column for each K.
 
     Arguments:
         properties: tidy table of :func:`vwta.paper.theory.evaluate.evaluate_properties`.

@@ -18,9 +18,9 @@ from vwta.io.storage import read_tensors, sha256
 from vwta.nn import losses
 from vwta.nn.networks import WTANetwork
 from vwta.nn.starts import k_means_plus_plus, start_at
-from vwta.paper.data.synthetic import Problem, inputs, problem
 from vwta.paper.networks import NETWORKS, build
 from vwta.paper.registry import named
+from vwta.paper.synthetic.true_laws import Problem, inputs, problem
 from vwta.paper.training import Job, Recipe, taken, train_stack
 from vwta.seeds import generator
 from vwta.training.loop import FixedData, Objective, Scheduled
@@ -31,7 +31,7 @@ LIMIT = 0.999  # a tanh reaches no further without its gradient vanishing
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of a training besides data, model, K and seed.
+    """Parameters of a training of the synthetic study besides data, model, K and seed.
 
     Attributes:
         epochs: number of passes over the data.
@@ -42,7 +42,7 @@ class Settings:
         score_reduction: how the loss of the scores goes over k.
         epochs_see: whether all epochs see the same rows, or each draws fresh ones.
         clouds: whether fresh rows come from the law frozen to as many points, see
-            :meth:`vwta.paper.data.synthetic.Problem.frozen`.
+            :meth:`vwta.paper.synthetic.true_laws.Problem.frozen`.
         sharing: the `kind` of sharing a target among hypotheses, see
             :func:`vwta.nn.losses.wta`, and its parameters.
         start: whether hypotheses start at random, or at targets that k-means++ picks.
@@ -65,7 +65,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Annealing:
-    """Annealed WTA, with the temperature of each epoch, see :func:`vwta.nn.losses.temperature`."""
+    """Annealed WTA in the synthetic study, with the temperature of each epoch."""
 
     plain: Callable[..., Tensor]
     initial: float
@@ -79,7 +79,7 @@ class Annealing:
 
 @dataclass(frozen=True)
 class FreshData:
-    """New rows for each epoch, drawn from the problem: as many as the fixed data set has."""
+    """New rows for each epoch, drawn from a synthetic problem: as many as the fixed data have."""
 
     law: Problem
     rows: int
@@ -120,7 +120,7 @@ class FreshStack:
 
 
 def train(job: Job, data: Path, constants: Mapping[str, Any], settings: Settings) -> None:
-    """Trains the networks of all seeds, see :func:`vwta.paper.training.train_stack`.
+    """Trains synthetic networks of all seeds, see :func:`vwta.paper.training.train_stack`.
 
     Arguments:
         job: what to train.
@@ -129,14 +129,14 @@ def train(job: Job, data: Path, constants: Mapping[str, Any], settings: Settings
         settings: the protocol.
     """
     law = problem(job.dataset, **constants)
-    sets, _ = read_tensors(data)
+    tensors, _ = read_tensors(data)
     recipe = _recipe(job.model, job.K, settings)
     plan = Plan(settings.epochs, settings.batch_size, settings.learning_rate)
-    rows = _data(law, sets, settings, [*job.outputs])
+    rows = _data(law, tensors, settings, [*job.outputs])
 
     def start(network: nn.Module, seed: int) -> None:
         if settings.start == "k_means_plus_plus" and isinstance(network, WTANetwork):
-            inside = sets["y_train"].clamp(-LIMIT, LIMIT)
+            inside = tensors["y_train"].clamp(-LIMIT, LIMIT)
             start_at(network.heads, k_means_plus_plus(inside, job.K, generator(seed, "start")))
 
     run = job.begin(sha256(data), asdict(settings))
@@ -182,11 +182,11 @@ def _bins(fixed: bool, settings: Settings, K: int) -> dict[str, Any]:
 
 
 def _data(
-    law: Problem, sets: Mapping[str, Tensor], settings: Settings, seeds: Sequence[int]
+    law: Problem, tensors: Mapping[str, Tensor], settings: Settings, seeds: Sequence[int]
 ) -> StackedData:
     """The rows of each seed: the same for all, or fresh ones of its own."""
     training, validation = (
-        Rows(*(sets[f"{axis}_{split}"].expand(len(seeds), -1, -1) for axis in "xy"))
+        Rows(*(tensors[f"{axis}_{split}"].expand(len(seeds), -1, -1) for axis in "xy"))
         for split in ("train", "validation")
     )
     if settings.epochs_see == "the same rows":

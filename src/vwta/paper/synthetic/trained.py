@@ -17,7 +17,7 @@ from vwta.paper.registry import named
 
 
 def load_network(path: Path, selected_by: str) -> tuple[nn.Module, dict[str, Any]]:
-    """Network of a file of trained weights, in float64, and the file's metadata.
+    """Trained network of the synthetic study from its file, in float64, and the file's metadata.
 
     Arguments:
         path: the file.

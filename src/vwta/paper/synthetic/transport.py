@@ -1,4 +1,4 @@
-"""Third stage too: how far the estimators' samples are from those of the true law."""
+"""Third stage, continued: how far the estimators' samples are from those of the true law."""
 
 from __future__ import annotations
 
@@ -24,16 +24,15 @@ from torch import Tensor, nn
 from vwta.distributions.atoms import safe_log
 from vwta.distributions.mixtures import DiracMixture, KernelMixture, VoronoiMixture
 from vwta.geometry.spaces import Box
-from vwta.io.provenance import provenance
-from vwta.io.storage import read_tensors, sha256, write_table
+from vwta.io.storage import read_tensors, sha256
 from vwta.nn.models import Estimator
-from vwta.paper.data.clouds import cloud
-from vwta.paper.data.synthetic import problem
 from vwta.paper.emd import emd
 from vwta.paper.estimators import KERNELS, measured_in
-from vwta.paper.metrics import tidy
+from vwta.paper.metrics import MetricsFile
+from vwta.paper.synthetic.clouds import cloud
 from vwta.paper.synthetic.estimators import estimators
 from vwta.paper.synthetic.trained import load_network
+from vwta.paper.synthetic.true_laws import problem
 from vwta.seeds import generator
 
 logger = logging.getLogger(__name__)
@@ -44,14 +43,14 @@ CHUNK = 200  # inputs between two lines of progress
 
 @dataclass(frozen=True)
 class Reference:
-    """Samples of the true law that estimators are compared with.
+    """Samples of a synthetic problem's true law that estimators are compared with by EMD.
 
     Attributes:
         seed: seed of all samples.
         inputs: how many of the test inputs to take, from the first on.
         samples: points drawn from each of the two laws, for each input.
         clouds: whether the true law's are drawn as in the published code, see
-            :func:`vwta.paper.data.clouds.cloud`.
+            :func:`vwta.paper.synthetic.clouds.cloud`.
     """
 
     seed: int
@@ -62,7 +61,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Settings(Reference):
-    """How distances of estimators are measured.
+    """How earth mover's distances of the synthetic study are measured.
 
     Attributes:
         h: bandwidths.
@@ -84,7 +83,7 @@ class Settings(Reference):
 
 
 class Candidate(NamedTuple):
-    """A law to be measured, for a batch of inputs."""
+    """A law of the synthetic study to be measured by EMD, for a batch of inputs."""
 
     method: str
     h: float | None
@@ -95,16 +94,13 @@ class Candidate(NamedTuple):
 def evaluate_emd(
     network: Path,
     data: Path,
-    path: Path,
     constants: Mapping[str, Any],
     settings: Settings,
-    code: str,
-    protocol: str,
-    dataset: str,
+    output: MetricsFile,
     model: str,
     K: int,
 ) -> None:
-    """Writes the tidy distances of the estimators that follow from a trained network.
+    """Writes the tidy EMD of the estimators that follow from a network of the synthetic study.
 
     All networks of a problem meet the same points of the true law. A Dirac mixture is compared by
     its weighted atoms, all others by samples.
@@ -112,15 +108,13 @@ def evaluate_emd(
     Arguments:
         network: file of the trained network.
         data: file of the data set, for the test inputs.
-        path: file to write.
         constants: the problem's constants.
         settings: how to measure.
-        code: digest of the code.
-        protocol: name of the protocol.
-        dataset: name of the problem.
+        output: file to write.
         model: kind of the network.
         K: number of atoms.
     """
+    dataset = output.dataset
     x, reference = _reference(data, dataset, constants, settings)
     trained, metadata = load_network(network, settings.selected_by)
     seed = metadata["provenance"]["seed"]
@@ -130,15 +124,16 @@ def evaluate_emd(
         name = method if h is None else f"{method} at h={h:g}"
         value = _mean_emd(reference, *_atoms(law, settings.samples, source), name)
         rows.append({"method": method, "h": h, "value": value})
-    record = provenance(code=code, data=sha256(data), training=metadata["provenance"])
-    _write(path, rows, record, len(x), protocol=protocol, dataset=dataset, K=K, seed=seed)
+    common = {"metric": "emd", "n": len(x), "K": K, "seed": seed}
+    rows = [{**common, **row} for row in rows]
+    output.write(rows, data=sha256(data), training=metadata["provenance"])
 
 
 def as_published(law: VoronoiMixture) -> VoronoiMixture:
-    r"""The law that the published code draws from: cells with a larger kernel mass are favoured.
+    r"""The law that the published code draws from to measure EMD: large cells are favoured.
 
-    It chooses a cell by its mass, draws from the kernel, and starts anew, with another choice, if
-    the point is outside of the cell. Cells so have masses proportional to :math:`\gamma_k V_k`.
+    It chooses a cell by its mass, draws from the kernel, and starts again, with another cell, if
+    the point is outside. Cells then have masses proportional to :math:`\gamma_k V_k`.
 
     Arguments:
         law: the law as the paper's text has it, with masses :math:`\gamma_k`.
@@ -148,34 +143,29 @@ def as_published(law: VoronoiMixture) -> VoronoiMixture:
 
 
 def evaluate_emd_truth(
-    data: Path,
-    path: Path,
-    constants: Mapping[str, Any],
-    settings: Reference,
-    code: str,
-    protocol: str,
-    dataset: str,
+    data: Path, constants: Mapping[str, Any], settings: Reference, output: MetricsFile
 ) -> None:
-    """Writes the tidy distance between two samples of the true law, which no estimator can beat.
+    """Writes the tidy EMD between two samples of a synthetic problem's true law.
 
+    No estimator can beat it.
     If one is drawn in clouds, the other is not: no estimator knows of them.
     Arguments as of :func:`evaluate_emd`.
     """
+    dataset = output.dataset
     x, reference = _reference(data, dataset, constants, settings)
     source = generator(settings.seed, dataset, "second reference")
     second = problem(dataset, **constants).sample(x, settings.samples, source)
     value = _mean_emd(reference, second.transpose(0, 1), None, "true law")
-    record = provenance(code=code, data=sha256(data))
-    rows = [{"method": "truth", "value": value}]
-    _write(path, rows, record, len(x), protocol=protocol, dataset=dataset)
+    row = {"method": "truth", "metric": "emd", "value": value, "n": len(x)}
+    output.write([row], data=sha256(data))
 
 
 def _reference(
     data: Path, dataset: str, constants: Mapping[str, Any], settings: Reference
 ) -> tuple[Tensor, Tensor]:
     """Inputs `(N, 1)` and points of the true law at each, `(N, n, 2)`."""
-    sets, _ = read_tensors(data)
-    x = sets["x_test"][: settings.inputs].double()
+    tensors, _ = read_tensors(data)
+    x = tensors["x_test"][: settings.inputs].double()
     source, law = generator(settings.seed, dataset, "reference"), problem(dataset, **constants)
     draw = partial(cloud, law) if settings.clouds else law.sample
     y = draw(x, settings.samples, source)
@@ -191,8 +181,8 @@ def _candidates(
     measured = {name: one for name, one in measured_in("synthetic", model).items() if one.emd}
     for method in sorted(measured, key=lambda name: KERNELS.index(measured[name].kernel)):
         recipe = measured[method]
-        if recipe.twin and settings.unif_emd == "gaussian":
-            law = laws[recipe.twin](x).with_bandwidth(WIDE)
+        if recipe.limit_of and settings.unif_emd == "gaussian":
+            law = laws[recipe.limit_of](x).with_bandwidth(WIDE)
         else:
             law = (atoms if recipe.kernel == "none" else laws[method])(x)
         for h in settings.h if recipe.swept else [None]:
@@ -220,10 +210,3 @@ def _mean_emd(reference: Tensor, points: Tensor, masses: Tensor | None, name: st
             mean = values[: index + 1].mean()
             logger.info("%s: %d/%d inputs, EMD %.4f", name, index + 1, len(y), mean)
     return float(values.mean())
-
-
-def _write(
-    path: Path, rows: list[dict[str, Any]], record: Mapping[str, Any], n: int, **common: Any
-) -> None:
-    table = tidy(rows, study="synthetic", metric="emd", n=n, **common)
-    write_table(path, table, {"provenance": record})

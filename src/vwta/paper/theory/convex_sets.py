@@ -44,7 +44,7 @@ CELLS = 4096  # cells whose rays are held at once
 
 
 class Region(ABC):
-    """A convex set of the plane."""
+    """A convex set of the plane whose probability theory speaks of."""
 
     @abstractmethod
     def contains(self, y: Tensor) -> Tensor:
@@ -64,7 +64,7 @@ class Region(ABC):
 
 @dataclass(frozen=True)
 class Rectangle(Region):
-    """A box with sides along the axes.
+    """Convex set of the theory: a box with sides along the axes.
 
     Arguments:
         low: lower corner.
@@ -90,7 +90,7 @@ class Rectangle(Region):
 
 @dataclass(frozen=True)
 class HalfPlane(Region):
-    r"""A half plane :math:`y_1 \cos a + y_2 \sin a \le c`.
+    r"""Convex set of the theory: a half plane :math:`y_1 \cos a + y_2 \sin a \le c`.
 
     Arguments:
         angle: the normal's angle a, in radians.
@@ -124,7 +124,7 @@ class HalfPlane(Region):
 
 @dataclass(frozen=True)
 class Disc(Region):
-    """A disc.
+    """Convex set of the theory: a disc.
 
     Arguments:
         centre: its centre.
@@ -156,7 +156,7 @@ REGIONS: dict[str, type[Region]] = {"box": Rectangle, "half_plane": HalfPlane, "
 
 
 def region(shape: str, **arguments: Any) -> Region:
-    """Set of a shape, with the arguments of its class.
+    """Convex set of a shape, with the arguments of its class.
 
     Example:
         >>> region("disc", centre=[0.0, 0.0], radius=0.5).contains(torch.tensor([0.3, 0.3]))
@@ -168,7 +168,7 @@ def region(shape: str, **arguments: Any) -> Region:
 
 
 def dirac_probability(points: Tensor, masses: Tensor, sets: Sequence[Region]) -> Tensor:
-    """Probability of sets under atoms alone, with shape `(*, sets)`.
+    """Probability of convex sets under atoms alone, with shape `(*, sets)`.
 
     Arguments:
         points: atoms, with shape `(*, K, 2)`.
@@ -181,7 +181,7 @@ def dirac_probability(points: Tensor, masses: Tensor, sets: Sequence[Region]) ->
 def kernel_probability(
     points: Tensor, masses: Tensor, h: Tensor | float, sets: Sequence[Region]
 ) -> Tensor:
-    """Probability of sets under Gaussians at atoms, uncut, with shape `(*, sets)`; exact.
+    """Probability of convex sets under Gaussians at atoms, uncut, `(*, sets)`; exact.
 
     Arguments:
         points: atoms, with shape `(*, K, 2)`.
@@ -196,7 +196,7 @@ def kernel_probability(
 def cut_probability(
     outlines: Outlines, masses: Tensor, bandwidths: Sequence[float | None], sets: Sequence[Region]
 ) -> Tensor:
-    """Probability of sets under kernels cut to Voronoi cells, with shape `(bandwidths, B, sets)`.
+    """Probability of convex sets under kernels cut to Voronoi cells, `(bandwidths, B, sets)`.
 
     An atom without a cell, since an earlier one coincides with it, counts as a point.
 
@@ -227,7 +227,7 @@ def cut_probability(
 
 
 def partition(outlines: Outlines, one: Region) -> tuple[Tensor, Tensor]:
-    """Which cells lie in a set, and which its border cuts, with shape `(B, K)` each.
+    """Which cells lie in a convex set, and which its border cuts, with shape `(B, K)` each.
 
     Arguments:
         outlines: cells of `(B, K)` atoms.

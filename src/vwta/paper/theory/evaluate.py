@@ -1,4 +1,4 @@
-"""The paper's theory on trained networks: what it says of optimal ones, measured on real ones.
+"""Properties that the paper's theory gives optimal networks, measured on trained ones.
 
 Everything is a mean over inputs, the middles of equal intervals of [0, 1], at which two independent
 sets of points are drawn from the true law. The same points serve all networks of a problem. For
@@ -44,13 +44,12 @@ from torch import Tensor, nn
 from vwta.geometry.lloyd import lloyd
 from vwta.geometry.outlines import Outlines
 from vwta.geometry.spaces import Box
-from vwta.io.provenance import provenance
-from vwta.io.storage import read_table, read_tensors, sha256, write_table
-from vwta.paper.data.synthetic import Problem
+from vwta.io.storage import read_table, read_tensors, sha256
 from vwta.paper.estimators import measured_in
-from vwta.paper.metrics import tidy
+from vwta.paper.metrics import MetricsFile
 from vwta.paper.networks import NETWORKS
 from vwta.paper.synthetic.trained import load_network
+from vwta.paper.synthetic.true_laws import Problem
 from vwta.paper.theory.convex_sets import (
     Region,
     cut_probability,
@@ -79,7 +78,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Settings:
-    """How properties are measured.
+    """How properties that theory predicts are measured.
 
     Attributes:
         seed: seed of all points.
@@ -114,7 +113,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Truth:
-    """The true law at some inputs.
+    """The true law of a problem at inputs where properties that theory predicts are measured.
 
     Attributes:
         x: inputs, with shape `(n, 1)`.
@@ -166,28 +165,22 @@ def evaluate_properties(
     networks: Sequence[Path],
     data: Path,
     theory: Path,
-    path: Path,
     law: Problem,
     settings: Settings,
-    code: str,
-    protocol: str,
-    dataset: str,
+    output: MetricsFile,
 ) -> None:
-    """Writes the tidy properties of all networks of a problem.
+    """Writes the tidy properties that theory predicts, measured on networks of a problem.
 
     Arguments:
         networks: files of trained networks, of any kind, K and seed.
         data: file of the data set, for the test points.
         theory: table of reference risks, see
             :func:`vwta.paper.theory.references.evaluate_theory`.
-        path: file to write.
         law: the true law.
         settings: how to measure.
-        code: digest of the code.
-        protocol: name of the protocol.
-        dataset: name of the problem.
+        output: file to write.
     """
-    truth = Truth.of(law, settings.inputs, settings, dataset, "properties")
+    truth = Truth.of(law, settings.inputs, settings, output.dataset, "properties")
     logger.info("%d points for each of %d inputs, twice", settings.points, settings.inputs)
     sets, _ = read_tensors(data)
     test = sets["x_test"].double(), sets["y_test"].double()
@@ -204,10 +197,8 @@ def evaluate_properties(
         counts.add(K)
         logger.info("%d/%d: %s, K=%d, seed %d", index + 1, len(networks), kind, K, seed)
     if settings.optimum is not None:
-        rows += _optimum_rows(law, sorted(counts), settings.optimum, settings, dataset)
-    common = {"study": "synthetic", "protocol": protocol, "dataset": dataset}
-    record = provenance(code=code, data=sha256(data), trainings=trainings)
-    write_table(path, tidy(rows, **common), {"provenance": record})
+        rows += _optimum_rows(law, sorted(counts), settings.optimum, settings, output.dataset)
+    output.write(rows, data=sha256(data), trainings=trainings)
 
 
 def _network_rows(

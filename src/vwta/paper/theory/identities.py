@@ -21,7 +21,7 @@ from vwta.paper.theory.optimality import nll_from_cells, optimal_nll, winners
 def identity_rows(
     points: Tensor, masses: Tensor, areas: Tensor, first: Tensor, second: Tensor, box: Box
 ) -> list[dict[str, Any]]:
-    r"""Both sides of the identity of the negative log-likelihood of the uniform kernel.
+    r"""Both sides of theory's identity of the negative log-likelihood of the uniform kernel.
 
     With :math:`P_k` the mass of a cell and :math:`\lambda_k` its area in a domain of area V
 
@@ -37,7 +37,7 @@ def identity_rows(
     `nll_optimal_left`, `nll_optimal_right` and `nll_optimal_right_same_points` are the same in the
     paper's form, where the scores are exact: shares of the first points as scores on the left, of
     the second on the right. Both are lower than with the true masses, by about :math:`(K - 1) / 2m`
-    for m points, since shares fit their own points. What the trained scores cost is
+    for m points, since shares fit their own points. The cost of trained scores is
     `nll_identity_left` less `nll_optimal_left`.
 
     Points outside the domain are left out: the law is the one restricted to it.
@@ -84,7 +84,7 @@ def direction_rows(
     count: int,
     seeds: Sequence[int],
 ) -> Iterator[dict[str, Any]]:
-    r"""Bias of the NLL of test points by volumes that are means over random directions.
+    r"""Bias of the NLL by volumes that are means over random directions, against theory.
 
     The log of a noisy volume is too small on average (Jensen), and so is the NLL, which has
     :math:`+\log V`: the estimate flatters. `nll_directions_bias` is the NLL with random directions,

@@ -9,8 +9,8 @@ For an input, K atoms :math:`z_k` with masses :math:`\gamma_k` cut the plane int
   :math:`-\mathrm{KL}(P(Y_k) \| \lambda(Y_k) / V) + \log V`, with areas :math:`\lambda(Y_k)` in a
   domain of area V.
 
-The law is known by m draws for each input. What is a mean over them carries noise, and the
-functions with `floor` in their name say how much of it an optimum would show.
+The law is known by m draws for each input. Means over them are noisy, and
+functions with `floor` in their name give the noise of an optimum.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CHUNK = 2**22  # distances held at once
 
 @dataclass(frozen=True)
 class Wins:
-    """Which draws each atom wins, and what these draws are like.
+    """Which draws of the true law each atom wins, and what these draws are like.
 
     Attributes:
         counts: number of draws in each cell, with shape `(n, K)`.
@@ -86,7 +86,7 @@ class Wins:
 
 
 def winners(points: Tensor, y: Tensor) -> Tensor:
-    """Nearest atom of each point, with shape `(n, m)`.
+    """Nearest atom of each draw of the true law, with shape `(n, m)`.
 
     Arguments:
         points: atoms, with shape `(n, K, 2)`.
@@ -104,7 +104,7 @@ def winners(points: Tensor, y: Tensor) -> Tensor:
 
 
 def dead(counts: Tensor) -> Tensor:
-    """Number of atoms that win none of an input's draws, with shape `(n,)`.
+    """Property: number of atoms that win none of an input's draws, with shape `(n,)`.
 
     Of m draws an atom whose cell has the mass p wins none with probability :math:`(1 - p)^m`.
 
@@ -115,17 +115,17 @@ def dead(counts: Tensor) -> Tensor:
 
 
 def never_wins(counts: Tensor) -> int:
-    """Number of atoms that win no draw of any input, of counts `(n, K)`."""
+    """Property: number of atoms that win no draw of any input, of counts `(n, K)`."""
     return int((counts == 0).all(0).sum())
 
 
 def total_variation(p: Tensor, q: Tensor) -> Tensor:
-    r"""Total variation :math:`\frac{1}{2} \sum_k |p_k - q_k|`, of `(*, K)`, with shape `(*)`."""
+    r"""Property: total variation :math:`\frac{1}{2} \sum_k |p_k - q_k|` of `(*, K)`, as `(*)`."""
     return (p - q).abs().sum(-1) / 2
 
 
 def score_tv(masses: Tensor, wins: Wins) -> Tensor:
-    r"""How far scores are from the cells' masses, :math:`\frac{1}{2} \sum_k |\gamma_k - P(Y_k)|`.
+    r"""Property: how far scores are from masses, :math:`\frac{1}{2} \sum_k |\gamma_k - P(Y_k)|`.
 
     Arguments:
         masses: scores with sum 1, with shape `(n, K)`.
@@ -138,7 +138,7 @@ def score_tv(masses: Tensor, wins: Wins) -> Tensor:
 
 
 def random_tv(p: Tensor, m: int) -> Tensor:
-    r"""Expected total variation between probabilities and the shares of m draws from them.
+    r"""Floor of a property: total variation between probabilities and shares of m draws.
 
     The mean absolute deviation of a binomial number of m trials is, with
     :math:`v = \lfloor m p \rfloor + 1`, :math:`2 v \binom{m}{v} p^v (1 - p)^{m - v + 1}` (de
@@ -163,7 +163,7 @@ def random_tv(p: Tensor, m: int) -> Tensor:
 
 
 def centroid_square(wins: Wins) -> Tensor:
-    r"""Mean squared distance of atoms from their cells' means, weighted by the cells' masses.
+    r"""Property: mean squared distance of atoms from their cells' means, weighted by masses.
 
     It is :math:`\sum_k P(Y_k) |z_k - E[y | Y_k]|^2`, by how much the risk would fall if all atoms
     moved to the means of their cells. With finitely many draws it is too large by
@@ -176,12 +176,12 @@ def centroid_square(wins: Wins) -> Tensor:
 
 
 def centroid_floor(wins: Wins) -> Tensor:
-    r"""Mean of :func:`centroid_square` for perfect atoms, :math:`\sum_k \mathrm{Var}_k / m`."""
+    r"""Floor of :func:`centroid_square`, for optimal atoms, :math:`\sum_k \mathrm{Var}_k / m`."""
     return wins.variance.sum(-1) / wins.counts.sum(-1)
 
 
 def nll_from_cells(masses: Tensor, areas: Tensor, shares: Tensor) -> Tensor:
-    r"""Negative log-likelihood of the uniform kernel from masses and areas of its cells.
+    r"""Theory's negative log-likelihood of the uniform kernel, from masses and areas of cells.
 
     .. math:: \sum_k P(Y_k) \log(\lambda(Y_k) / \gamma_k)
 
@@ -199,7 +199,9 @@ def nll_from_cells(masses: Tensor, areas: Tensor, shares: Tensor) -> Tensor:
 
 
 def optimal_nll(shares: Tensor, areas: Tensor, volume: float) -> Tensor:
-    r"""The same if scores were exact, :math:`-\mathrm{KL}(P(Y_k) \| \lambda_k / V) + \log V`.
+    r"""Theory's :func:`nll_from_cells` if scores are exact: it depends on cells alone.
+
+    It is :math:`-\mathrm{KL}(P(Y_k) \| \lambda_k / V) + \log V`.
 
     Arguments:
         shares: masses of the cells, with shape `(n, K)`.
@@ -211,7 +213,7 @@ def optimal_nll(shares: Tensor, areas: Tensor, volume: float) -> Tensor:
 
 
 def set_floor(p: Tensor, m: int) -> Tensor:
-    r"""Mean absolute error of shares of m draws as probabilities, about :math:`\sqrt{2pq / \pi m}`.
+    r"""Floor of a property: mean error of shares of m draws, about :math:`\sqrt{2pq / \pi m}`.
 
     Arguments:
         p: probabilities, with shape `(*)`; :math:`q = 1 - p`.

@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 
 from vwta.geometry.spaces import Box
-from vwta.paper.data.synthetic import Problem
+from vwta.paper.synthetic.true_laws import Problem
 from vwta.paper.theory.optimality import random_tv, total_variation
 
 TILES = 8  # along each side of the domain; jumps lie on their borders
@@ -37,7 +37,7 @@ EXPONENTS = torch.arange(-20, 101, dtype=torch.float64) / 40  # where the likeli
 
 
 class PointDensity:
-    """Powers of the density of a law at some inputs, integrated over a grid of squares.
+    """Where atoms lie in theory: powers of a law's density, integrated over a grid of squares.
 
     Arguments:
         law: the law.

@@ -7,16 +7,13 @@ __all__ = ["evaluate_theory", "lloyd_risk"]
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from vwta.geometry.lloyd import lloyd
-from vwta.io.provenance import provenance
-from vwta.io.storage import write_table
-from vwta.paper.data.synthetic import Problem, problem
-from vwta.paper.metrics import risk, tidy
+from vwta.paper.metrics import MetricsFile, risk
+from vwta.paper.synthetic.true_laws import Problem, problem
 from vwta.paper.theory.zador import effective_area, entropy, grid_risk, zador_risk
 from vwta.seeds import generator
 
@@ -25,32 +22,26 @@ logger = logging.getLogger(__name__)
 
 def evaluate_theory(
     constants: Mapping[str, Any],
-    path: Path,
     counts: Sequence[int],
     low: Sequence[float],
     high: Sequence[float],
     optimum: Mapping[str, int],
-    code: str,
-    protocol: str,
-    dataset: str,
+    output: MetricsFile,
 ) -> None:
-    """Writes the tidy reference values of a problem, averaged over x.
+    """Writes the tidy reference values of theory for a problem, averaged over x.
 
     Metrics are `risk`, with the methods `zador` (lowest risk for large K), `zador_hist` (a grid's
     risk for large K) and `lloyd`, and `entropy` of the `truth`.
 
     Arguments:
         constants: the problem's constants.
-        path: file to write.
         counts: numbers K of atoms.
         low: lower corner of the domain.
         high: upper corner.
         optimum: arguments of :func:`lloyd_risk`.
-        code: digest of the code.
-        protocol: name of the protocol.
-        dataset: name of the problem.
+        output: file to write.
     """
-    law = problem(dataset, **constants)
+    law = problem(output.dataset, **constants)
     area = effective_area(law)
     volume = math.prod(b - a for a, b in zip(low, high, strict=True))
     rows: list[dict[str, Any]] = [{"method": "truth", "metric": "entropy", "value": entropy(law)}]
@@ -63,15 +54,13 @@ def evaluate_theory(
         logger.info("K=%d: Zador %.3g, Lloyd %.3g", K, zador_risk(area, K), best)
         n = optimum["inputs"] * optimum["rows"]
         rows.append({"method": "lloyd", "K": K, "value": best, "n": n})
-    common = {"study": "synthetic", "protocol": protocol, "dataset": dataset}
-    rows = [{"metric": "risk", **row} for row in rows]
-    write_table(path, tidy(rows, **common), {"provenance": provenance(code=code)})
+    output.write({"metric": "risk", **row} for row in rows)
 
 
 def lloyd_risk(
     law: Problem, K: int, inputs: int, rows: int, starts: int, steps: int, seed: int
 ) -> float:
-    """Risk of K atoms that Lloyd's algorithm finds for each of some inputs, on fresh points.
+    """Reference risk of K atoms that Lloyd's algorithm finds for some inputs, on fresh points.
 
     Arguments:
         law: the problem.

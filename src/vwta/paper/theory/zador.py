@@ -1,4 +1,4 @@
-r"""Asymptotic quantisation risks, what the best atoms and those of a grid tend to; entropies.
+r"""Asymptotic quantisation risks of the best atoms and of a grid; entropies.
 
 With K atoms in d dimensions the lowest risk of a law of density :math:`\rho` is, for large K,
 
@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vwta.paper.data.synthetic import ChangingDamier, Problem, RotatingMoons, SingleGaussian
+from vwta.paper.synthetic.true_laws import ChangingDamier, Problem, RotatingMoons, SingleGaussian
 
 HEXAGON = 5 / (18 * math.sqrt(3))
 REACH = 2.5  # all problems have their mass, and the square root of it, within [-REACH, REACH]^2
@@ -32,7 +32,7 @@ CHUNK = 2**15  # points evaluated at once
 
 
 def zador_risk(area: float, K: int) -> float:
-    r"""Lowest risk of K atoms for large K, :math:`J_2 S / K`.
+    """Zador's asymptotic risk: the lowest of K atoms for large K, :math:`J_2 S / K`.
 
     Arguments:
         area: effective area S of the law, see :func:`effective_area`.
@@ -42,7 +42,7 @@ def zador_risk(area: float, K: int) -> float:
 
 
 def grid_risk(volume: float, K: int) -> float:
-    r"""Risk of K atoms on a regular grid for large K, :math:`V / (6 K)`.
+    """Asymptotic risk of K atoms on a regular grid, for large K, :math:`V / (6 K)`.
 
     Arguments:
         volume: area V of the domain that the grid covers.
@@ -52,8 +52,9 @@ def grid_risk(volume: float, K: int) -> float:
 
 
 def effective_area(law: Problem) -> float:
-    r"""Mean over x of the effective area :math:`S(x) = \left( \int \sqrt{\rho_x(y)} dy \right)^2`.
+    r"""Zador's effective area :math:`S(x) = \left( \int \sqrt{\rho_x(y)} dy \right)^2`, over x.
 
+    It is a mean over x.
     Closed forms: :math:`8 \pi \sigma^2` for a Gaussian, and for the chessboard
     :math:`S(x) = 2 (\sqrt{x} + \sqrt{1 - x})^2`, whose mean is :math:`2 + \pi / 2`. Others are
     integrated from their density; with :math:`x = \sin^2 t` the integrand has no root at 0 and 1.
@@ -73,7 +74,7 @@ def effective_area(law: Problem) -> float:
 
 
 def entropy(law: Problem) -> float:
-    r"""Mean over x of the entropy :math:`-\int \rho_x(y) \log \rho_x(y) dy`: no NLL is lower.
+    r"""Theory's lowest NLL: mean over x of the entropy :math:`-\int \rho_x(y) \log \rho_x(y) dy`.
 
     Closed forms: :math:`\log(2 \pi e \sigma^2)` for a Gaussian, :math:`\log 2 + 1/2` for the
     chessboard. Others as in :func:`effective_area`.
@@ -94,7 +95,7 @@ def entropy(law: Problem) -> float:
 
 
 def root_integral(law: Problem, x: float) -> float:
-    r"""Integral :math:`\int \sqrt{\rho_x(y)} dy`, by Gauss-Legendre quadrature on tiles."""
+    r"""Integral :math:`\int \sqrt{\rho_x(y)} dy` of Zador's risk, by quadrature on tiles."""
     return _integral(law, x, lambda log_p: (log_p / 2).exp())
 
 

@@ -1,1 +1,1 @@
-"""The UCI study, one module for each stage."""
+"""The UCI study: its data sets, and one module for each stage."""

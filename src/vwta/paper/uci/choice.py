@@ -1,4 +1,4 @@
-"""Which of several ways to train a split's networks have the lowest NLL of its validation rows."""
+"""Choice among trainings of a split's networks, by the NLL of its validation rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def choose(
     x: Tensor,
     y: Tensor,
 ) -> int:
-    """Index of the candidate whose average of V-WTA estimators has the lowest NLL.
+    """Index of the candidate of the UCI study whose average of V-WTA estimators has the lowest NLL.
 
     Arguments:
         candidates: for each way to train the weights of its networks, a list of restarts.

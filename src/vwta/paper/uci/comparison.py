@@ -1,4 +1,4 @@
-"""A benchmark's means over splits beside the printed numbers: what its tables and pictures show."""
+"""Means over splits beside the printed numbers, for tables and figures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOLERANCE = 1e-9  # decimal numbers that are equal in print are equal
 
 
 def over_splits(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Mean and standard deviation over the splits of a tidy table's rows.
+    """Mean and standard deviation over a UCI data set's splits of a tidy table's rows.
 
     Where there are rows at tuned bandwidths, the others are left out. Seeds of the same split are
     averaged first.
@@ -59,7 +59,9 @@ def compare(
     methods: Sequence[str],
     datasets: Sequence[str],
 ) -> pd.DataFrame:
-    """Ours beside the printed numbers, one row for each set and method, whether it was run or not.
+    """Ours beside the printed numbers of the UCI study, one row for each data set and method.
+
+    There is a row whether the method was run or not.
 
     Arguments:
         metrics: tidy table, of all protocols and data sets.
@@ -95,10 +97,10 @@ def compare(
 
 
 def best(mean: pd.Series, std: pd.Series) -> pd.Series:
-    """The paper's rule for bold numbers: the lowest mean, and all whose interval reaches it.
+    """The paper's rule for bold numbers of UCI: the lowest mean, and whose interval reaches it.
 
     Arguments:
-        mean: means of one set, by method; missing ones are never best.
+        mean: means on one data set, by method; missing ones are never best.
         std: standard deviations; the interval is one to each side, or nothing if it is missing.
     """
     finite = mean[np.isfinite(mean)]
@@ -107,7 +109,7 @@ def best(mean: pd.Series, std: pd.Series) -> pd.Series:
 
 
 def shown(panel: str, metrics: pd.DataFrame) -> list[str]:
-    """Methods of a panel; those that the paper does not have only if a table has them."""
+    """Methods of a UCI panel; those that the paper does not have only if a table has them."""
     there = set(metrics["method"])
     return [name for name in in_panel(panel) if name in there or not METHODS[name].extra]
 
@@ -121,7 +123,7 @@ _COLUMNS = [
 
 
 def _summary(key: tuple[Hashable, ...], rows: pd.DataFrame) -> tuple[object, ...]:
-    """A row of :func:`over_splits` from the rows of one method on one set."""
+    """A row of :func:`over_splits` from the rows of one method on one data set."""
     by_split = rows.groupby("split", dropna=False)["value"]
     values = np.array([seeds.to_numpy().mean() for _, seeds in by_split])
     count = len(values)

@@ -1,4 +1,4 @@
-"""Third stage: bandwidths and metrics of the estimators of all networks trained on a set."""
+"""Third stage: bandwidths and metrics of the estimators of all networks trained on a data set."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from vwta.io.errors import restored_from
 from vwta.io.provenance import provenance
 from vwta.io.storage import below, read_tensors, sha256, write_table
 from vwta.nn.networks import restore
-from vwta.paper.data.uci import official_splits
 from vwta.paper.estimators import ESTIMATORS, measured_in
 from vwta.paper.metrics import nll, rmse, tidy
 from vwta.paper.networks import build
 from vwta.paper.uci.choice import LINE
+from vwta.paper.uci.datasets import official_splits
 from vwta.paper.uci.laws import Law, law_of, mean_of_atoms
 from vwta.paper.uci.search import Found, Search, find
 from vwta.paper.uci.splits import divide
@@ -47,7 +47,7 @@ SEARCH_COLUMNS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """How estimators are measured.
+    """How estimators of the UCI study are measured.
 
     Attributes:
         seed: seed of the choice of validation rows.
@@ -75,11 +75,11 @@ def evaluate(
     dataset: str,
     K: int,
 ) -> None:
-    """Writes the tidy metrics of a data set, and the bandwidths that searches for h tried.
+    """Writes the tidy metrics of a UCI data set, and the bandwidths that searches for h tried.
 
     Arguments:
         networks: for each model the files of its splits, in their order.
-        data: file of the set.
+        data: file of the data set.
         metrics: table to write, in original units but for `h`, which is in standardised ones.
         searches: table to write, with :data:`SEARCH_COLUMNS`: `nll` of the validation rows.
         settings: how to measure.
@@ -157,7 +157,7 @@ def _measure(
     for method, restarts in _methods(kind, len(final)).items():
         tuned, tested = validated[:restarts], final[:restarts]
         if not all(map(_is_finite, [*tuned, *tested])):
-            logger.warning("%s: weights are not finite, and so is no metric", method)
+            logger.warning("%s: weights are not finite, so its metrics are not either", method)
             for metric in ("nll", "rmse"):
                 yield {"method": method, "metric": metric, "value": math.nan, "n": len(test.y)}
             continue

@@ -20,7 +20,7 @@ Law = KernelMixture | VoronoiMixture | Average
 
 
 def law_of(method: str, networks: Sequence[nn.Module], x: Tensor, space: Box = LINE) -> Law:
-    """The law that a method makes of networks, for each input `(n, d)`, at any bandwidth.
+    """The law that a method makes of networks of the UCI study, for each input, at any bandwidth.
 
     Arguments:
         method: a key of :data:`vwta.paper.estimators.ESTIMATORS`.
@@ -34,7 +34,7 @@ def law_of(method: str, networks: Sequence[nn.Module], x: Tensor, space: Box = L
 
 
 def mean_of_atoms(networks: Sequence[nn.Module], x: Tensor) -> Tensor:
-    r"""Mean :math:`\sum_k \gamma_k z_k` of the atoms, over networks too, with shape `(n, 1)`."""
+    r"""Mean :math:`\sum_k \gamma_k z_k` of atoms, over networks of the UCI study too, `(n, 1)`."""
     means = []
     for network in networks:
         atoms = network(x)

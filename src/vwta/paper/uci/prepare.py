@@ -1,4 +1,4 @@
-"""First stage: the table of a set, checked against the benchmark's."""
+"""First stage: the table of a data set, checked against the benchmark's."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import torch
 from vwta.io.errors import BadTable
 from vwta.io.provenance import provenance
 from vwta.io.storage import sha256, write_tensors
-from vwta.paper.data.embedded import diabetes
-from vwta.paper.data.own import read_csv
-from vwta.paper.data.regression import Table, is_discrete
-from vwta.paper.data.uci import read
+from vwta.paper.uci.datasets import read
+from vwta.paper.uci.embedded import diabetes
+from vwta.paper.uci.own import read_csv
+from vwta.paper.uci.regression import Table, is_discrete
 
 
 def prepare(
     dataset: str, source: Path | None, rows: int, matrix: str | None, path: Path, code: str
 ) -> None:
-    """Reads a set and writes it as tensors.
+    """Reads a UCI data set and writes it as tensors.
 
     The file holds `inputs` with shape `(N, d)` and `target` with shape `(N,)`, both float64; its
     metadata name the columns and say whether the target takes few values. Splits are not stored:
-    :func:`vwta.paper.data.uci.official_splits` gives them.
+    :func:`vwta.paper.uci.datasets.official_splits` gives them.
 
     Arguments:
         dataset: name of the set.
@@ -46,10 +46,10 @@ def prepare(
 
 
 def prepare_own(source: Path, target: str, delimiter: str, path: Path, code: str) -> None:
-    """Reads somebody's own table and writes it as :func:`prepare` does.
+    """Reads a user's own table for the UCI study and writes it as :func:`prepare` does.
 
     Arguments:
-        source: a CSV file, see :func:`vwta.paper.data.own.read_csv`.
+        source: a CSV file, see :func:`vwta.paper.uci.own.read_csv`.
         target: name of the column to predict.
         delimiter: separates cells.
         path: file to write.

@@ -16,7 +16,7 @@ from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
 
 @dataclass(frozen=True)
 class Search:
-    """Where and how to look for h, by golden section.
+    """Where and how the UCI study looks for h, by golden section.
 
     Attributes:
         units: of `low`, `high` and `tolerance`: those of standardised or of original targets.
@@ -36,7 +36,7 @@ class Search:
 
 
 class Found(NamedTuple):
-    """Outcome of a search, in standardised units.
+    """Outcome of a search for h in the UCI study, in standardised units.
 
     Attributes:
         h: the bandwidth.
@@ -52,10 +52,10 @@ class Found(NamedTuple):
 def find(
     law: KernelMixture | VoronoiMixture | Average, y: Tensor, search: Search, deviation: float
 ) -> Found:
-    """Searches the bandwidth with the lowest NLL of validation rows.
+    """Searches the bandwidth with the lowest NLL of validation rows of a UCI split.
 
     An interval whose upper end lies below the lower one is not searched: its middle is taken, as
-    the published code does for targets that deviate by less than its lower end.
+    the published code does for targets whose standard deviation is below its lower end.
 
     Arguments:
         law: distribution for each row, of batch shape `(n,)`, of standardised targets.

@@ -14,7 +14,7 @@ from vwta.paper.collection import write_parts
 
 
 def sizes(tables: Mapping[str, Path], splits: Mapping[str, int], path: Path) -> None:
-    """Writes a table with `dataset`, `rows`, `inputs`, `splits` and `discrete`.
+    """Writes a table of UCI data sets: `dataset`, `rows`, `inputs`, `splits` and `discrete`.
 
     Arguments:
         tables: files of the data sets, by name.

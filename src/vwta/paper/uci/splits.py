@@ -11,13 +11,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from vwta.paper.data.regression import Split
+from vwta.paper.uci.regression import Split
 from vwta.seeds import generator
 from vwta.training.stacking import Rows
 
 
 class Scaling(NamedTuple):
-    """Mean and standard deviation of each column, `(S, 1, c)`, in each split."""
+    """Mean and standard deviation of each column of a UCI data set, `(S, 1, c)`, in each split."""
 
     mean: Tensor
     deviation: Tensor
@@ -25,7 +25,9 @@ class Scaling(NamedTuple):
 
 @dataclass(frozen=True)
 class Division:
-    """The rows of S splits. They are standardised, in float64, anew each time they are asked for.
+    """The rows of S splits of a UCI data set, standardised again each time they are asked for.
+
+    They are in float64.
 
     Attributes:
         inputs: of the whole table, with shape `(N, d)`.
@@ -83,7 +85,7 @@ class Division:
 def divide(
     inputs: Tensor, target: Tensor, splits: Sequence[Split], held_out: float | None, seed: int
 ) -> Division:
-    r"""Divides a table.
+    """Divides a UCI data set into the rows of its splits.
 
     Inputs and targets are standardised by mean and standard deviation of the rows on the training
     side; columns that do not vary there are only centred.
@@ -97,7 +99,7 @@ def divide(
         seed: seed of the choice.
 
     Example:
-        >>> from vwta.paper.data.regression import splits
+        >>> from vwta.paper.uci.regression import splits
         >>> parts = divide(torch.rand(10, 2), torch.rand(10), splits(10, 3), 0.2, seed=1)
         >>> [tuple(rows.x.shape) for rows in (parts.train, parts.validation, parts.test)]
         [(3, 7, 2), (3, 2, 2), (3, 1, 2)]

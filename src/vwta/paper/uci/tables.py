@@ -40,7 +40,7 @@ DISCRETE = (
 DEVIATION = "±: standard deviation over the splits; NA: a single split. --: has not converged."
 BOLD = (
     "Bold: the lowest mean of a line, and means whose standard deviation reaches it. This is the "
-    "paper's rule, for the printed numbers too, whichever the paper sets in bold."
+    "paper's rule, for the printed numbers too, even where the paper's own bold type differs."
 )
 
 
@@ -54,7 +54,7 @@ def write_tables(
 ) -> None:
     """Writes the tables of a protocol: `uci_{table}_{protocol}` for each of :data:`TABLES`.
 
-    Each is a csv with every digit, one row for each set and method, and the paper's layout in
+    Each is a csv with every digit, one row for each data set and method, and the paper's layout in
     markdown and LaTeX; `line` and `column` of the csv give the place of a number there.
 
     Arguments:
@@ -70,7 +70,7 @@ def write_tables(
     for name, (metric, panel) in PRINTED.items():
         methods = shown(panel, mine)
         table = compare(metrics, reported, protocol, metric, methods, datasets)
-        lines = [line for dataset in datasets for line in _set(table, dataset, sizes)]
+        lines = [line for dataset in datasets for line in _data_set_lines(table, dataset, sizes)]
         cells = pd.DataFrame(lines, columns=["Dataset", "", *map(_head, methods)])
         sheet = Sheet(
             cells=cells,
@@ -91,7 +91,7 @@ def write_tables(
 def write_sizes(
     sizes: pd.DataFrame, reported: pd.DataFrame, folder: Path, datasets: Sequence[str]
 ) -> None:
-    """Writes the sizes of the data sets, `uci_sizes`, beside the printed ones.
+    """Writes the sizes of the UCI data sets, `uci_sizes`, beside the printed ones.
 
     Arguments:
         sizes: as of :func:`write_tables`.
@@ -131,7 +131,7 @@ def write_protocols(
     protocols: Sequence[str],
     datasets: Sequence[str],
 ) -> None:
-    """Writes NLL and RMSE of protocols side by side, `uci_protocols`: a line for a set and method.
+    """Writes NLL and RMSE of protocols side by side, `uci_protocols`.
 
     Arguments as of :func:`write_tables`, with several protocols, from left to right. The csv has a
     row for each protocol too.
@@ -174,7 +174,7 @@ def _write_more(
     protocol: str,
     datasets: Sequence[str],
 ) -> None:
-    """Writes what the paper does not print, a line for each set and metric."""
+    """Writes what the paper does not print, a line for each data set and metric."""
     mine = metrics[metrics["protocol"] == protocol]
     methods = _run(mine)
     nothing = pd.DataFrame(columns=["dataset", "metric", "method", "mean", "std"])
@@ -196,8 +196,8 @@ def _write_more(
     write_sheet(sheet, every.loc[:, ~unprinted], folder / f"uci_more_{protocol}")
 
 
-def _set(table: pd.DataFrame, dataset: str, sizes: pd.DataFrame) -> list[list[str]]:
-    """Lines of a set: printed numbers, ours, and the difference, as far as there are such."""
+def _data_set_lines(table: pd.DataFrame, dataset: str, sizes: pd.DataFrame) -> list[list[str]]:
+    """Lines of a data set: printed numbers, ours, and the difference, where there are any."""
     rows = _records(table[table["dataset"] == dataset])
     lines = [["ours", *map(_ours, rows)]]
     if any(row["printed"] for row in rows):
@@ -211,7 +211,7 @@ def _set(table: pd.DataFrame, dataset: str, sizes: pd.DataFrame) -> list[list[st
 def _more_lines(
     tables: Mapping[str, pd.DataFrame], dataset: str, sizes: pd.DataFrame
 ) -> list[list[str]]:
-    """Lines of a set, by metric; a single one if there is nothing to show."""
+    """Lines of a data set, by metric; a single one if there is nothing to show."""
     lines, discrete = [], _discrete([dataset], sizes)
     for metric, table in tables.items():
         rows = _records(table[table["dataset"] == dataset])
@@ -262,7 +262,7 @@ def _size(row: Mapping[str, Any], prefix: str = "") -> str:
 
 
 def _title(dataset: str, sizes: pd.DataFrame | None = None) -> str:
-    """Name of a set, with a mark if its target is discrete."""
+    """Name of a data set, with a mark if its target is discrete."""
     marked = sizes is not None and bool(_discrete([dataset], sizes))
     return title(dataset) + ("†" if marked else "")
 
@@ -299,7 +299,7 @@ def _remarks(table: pd.DataFrame, sizes: pd.DataFrame) -> list[str]:
         for name, count in zip(map(str, fewest.index), fewest, strict=True)
         if count < whole.get(name, 0)
     ]
-    notes += [f"Fewer splits than the set has: {', '.join(short)}."] if short else []
+    notes += [f"Fewer splits than the data set has: {', '.join(short)}."] if short else []
     broken = table[table["not_finite"] > 0].drop_duplicates(["dataset", "method"])
     names = [f"{_title(r['dataset'])}, {METHODS[r['method']].label}" for r in _records(broken)]
     text = f"Not finite in some splits: {'; '.join(names)}."

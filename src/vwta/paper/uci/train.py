@@ -1,4 +1,4 @@
-"""Second stage: all networks of a set and a model, trained side by side."""
+"""Second stage: all networks of a data set and a model, trained side by side."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from vwta.io.storage import in_chunks, read_tensors, sha256, write_tensors
 from vwta.nn import losses
 from vwta.nn.networks import initialise
 from vwta.nn.stacks import unstack
-from vwta.paper.data.uci import official_splits
 from vwta.paper.networks import NETWORKS, build
 from vwta.paper.registry import Loss, named
 from vwta.paper.training import Job, taken
 from vwta.paper.uci.choice import choose
+from vwta.paper.uci.datasets import official_splits
 from vwta.paper.uci.splits import Division, divide
 from vwta.seeds import stream
 from vwta.training.loop import FixedData, Objective
@@ -36,7 +36,7 @@ PUBLISHED_DIMENSION = 2  # of the normaliser in the published mixture loss, what
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of trainings besides data, model and K.
+    """Parameters of trainings of the UCI study besides data, model and K.
 
     Attributes:
         plan: the fields of :class:`vwta.training.stacking.Plan`.
@@ -51,7 +51,7 @@ class Settings:
         mixture_loss: the negative log-likelihood, or the published one with a wrong normaliser.
         selected: for each model, the weights with the lowest validation loss or the last ones; the
             first if it is not named.
-        retrained: whether networks are trained anew on all training rows, for as many epochs as
+        retrained: whether networks are trained again on all training rows, for as many epochs as
             those that are selected were, to be tested in their place.
         bins: `low` and `high` of the histogram's K bins.
     """
@@ -71,15 +71,15 @@ class Settings:
 
 
 def train(job: Job, data: Path, settings: Settings) -> None:
-    """Trains the networks of all splits as one tensor program, a restart after the other.
+    """Trains the UCI networks of all splits as one tensor program, a restart after the other.
 
     The output of a split holds for each restart r the selected weights `validated.r.*`, the curve
-    `curve.r` of the validation loss and, if networks are trained anew on all training rows, their
+    `curve.r` of the validation loss and, if networks are trained again on all training rows, their
     weights `final.r.*`.
 
     Arguments:
         job: what to train.
-        data: file of the set.
+        data: file of the data set.
         settings: the protocol.
     """
     tensors, _ = read_tensors(data)

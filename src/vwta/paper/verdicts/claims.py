@@ -1,4 +1,4 @@
-"""Qualitative claims: whether what the paper says holds of the numbers."""
+"""Qualitative claims: whether they hold for the numbers."""
 
 from __future__ import annotations
 
@@ -97,13 +97,13 @@ class Outcome(NamedTuple):
 
 
 def judge(claim: Claim, evidence: Evidence, protocol: str, most: float) -> Outcome:
-    """Judges a claim.
+    """Judges a claim of the paper.
 
     Arguments:
         claim: the claim.
         evidence: all numbers.
         protocol: the protocol.
-        most: share of cases that is most of them.
+        most: share of cases that counts as most of them.
     """
     frames = [
         select(evidence, claim.study, protocol, query, claim.datasets) for query in claim.queries
@@ -122,7 +122,7 @@ def judge(claim: Claim, evidence: Evidence, protocol: str, most: float) -> Outco
 
 
 def problems(entries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Problems of entries whose keys have the right types, one line each."""
+    """Problems of entries of claims whose keys have the right types, one line each."""
     lines: list[str] = []
     seen: set[str] = set()
     for entry in entries:
@@ -164,7 +164,7 @@ def _verdict(cases: Sequence[Case], quantifier: str, most: float) -> str:
 
 
 def _places(cases: Sequence[Case], holds: bool) -> str:
-    """Where a claim holds, or does not, by set."""
+    """Where a claim holds, or does not, by data set."""
     texts = []
     for name in dict.fromkeys(case.where.get("dataset", "") for case in cases):
         mine = [case for case in cases if case.where.get("dataset", "") == name]

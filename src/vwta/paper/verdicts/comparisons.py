@@ -41,7 +41,7 @@ Frame = pd.DataFrame
 
 
 class Case(NamedTuple):
-    """One of the things that a comparison looks at.
+    """One case of a claim, which its comparison looks at.
 
     Attributes:
         where: its keys, such as `dataset` and `K`.
@@ -57,7 +57,7 @@ class Case(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Values along a key, in ascending order of the key."""
+    """Values that a claim compares along a key, in ascending order of the key."""
 
     where: dict[str, Any]
     at: np.ndarray
@@ -69,7 +69,7 @@ class Curve(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of comparison.
+    """A kind of comparison that claims are made of.
 
     Attributes:
         function: gives the cases of selections, with options by name.
@@ -85,7 +85,7 @@ class Kind(NamedTuple):
 
 
 def compare(kind: str, frames: Sequence[Frame], options: Mapping[str, Any]) -> list[Case]:
-    """Cases of a comparison.
+    """Cases of a claim's comparison.
 
     Arguments:
         kind: a key of :data:`KINDS`.
@@ -98,7 +98,7 @@ def compare(kind: str, frames: Sequence[Frame], options: Mapping[str, Any]) -> l
 
 
 def rounded(value: Any) -> str:
-    """A number for readers, three digits or so; several with commas."""
+    """A number in the reason of a verdict, three digits or so; several with commas."""
     if isinstance(value, list | tuple):
         return ", ".join(map(rounded, value))
     if isinstance(value, float) and not math.isfinite(value):

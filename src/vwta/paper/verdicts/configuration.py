@@ -15,7 +15,7 @@ FILES = ("verdicts.yaml", "claims.yaml", "differences.yaml")
 
 
 def load(folder: Path) -> Settings:
-    """Settings from the folder with :data:`FILES`."""
+    """Settings of verdicts from the folder with :data:`FILES`."""
     return Settings.of(*(_read(folder / name) for name in FILES))
 
 
@@ -28,4 +28,4 @@ def _read(path: Path) -> Any:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         why = " ".join(str(error).split())
-        raise ValueError(f"{path} is no YAML in UTF-8: {why}. Remedy: correct it there") from error
+        raise ValueError(f"{path} is not YAML in UTF-8: {why}. Remedy: correct it there") from error

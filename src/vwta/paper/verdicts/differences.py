@@ -36,7 +36,7 @@ COLUMNS = {
 
 
 def measure(entries: Sequence[Mapping[str, Any]], evidence: Evidence) -> pd.DataFrame:
-    """The register with measured effects, a row for each effect, with :data:`COLUMNS`.
+    """The register of differences with measured effects, a row for each, with :data:`COLUMNS`.
 
     `state` is `measured`, `not run` if there are no numbers yet, or why nothing can be measured.
     `alone` tells whether the two sides differ in this alone.

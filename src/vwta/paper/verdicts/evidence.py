@@ -32,7 +32,7 @@ SETTLED = 0.05  # part of the whole change that is left at most once a curve has
 
 
 def find(folder: Path) -> list[Path]:
-    """Tables of metrics that studies have, in a folder of results or of published ones.
+    """Tables of metrics that verdicts rest on, in a folder of results or of published ones.
 
     Arguments:
         folder: has `<study>/metrics/*.parquet` (results of a tier) or `<study>/*.parquet`
@@ -53,7 +53,10 @@ def find(folder: Path) -> list[Path]:
 
 
 def tiers_of(folder: Path) -> dict[str, str]:
-    """The tier that each study's numbers come from: as its record says, or the folder's name."""
+    """The tier that the numbers of each study come from, on which verdicts rest.
+
+    It is what the study's record says, or the folder's name.
+    """
     tiers = {}
     for study in filter(lambda name: (folder / name).is_dir(), STUDIES):
         record = folder / study / "provenance.json"
@@ -66,14 +69,14 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{path} is no JSON: {error}. Remedy: publish the study again") from error
+        raise ValueError(f"{path} is not JSON: {error}. Remedy: publish the study again") from error
     if not isinstance(content, dict):
         raise ValueError(f"{path} is JSON of another kind. Remedy: publish the study again")
     return content
 
 
 def read(files: Iterable[Path]) -> pd.DataFrame:
-    """All rows of some tables of metrics, with :data:`COLUMNS`."""
+    """All rows of the tables of metrics that verdicts rest on, with :data:`COLUMNS`."""
     tables = [_read_one(path) for path in files]
     empty = tidy([]).assign(table="").astype(COLUMNS)
     return pd.concat([empty, *tables], ignore_index=True).astype(COLUMNS)
@@ -130,7 +133,7 @@ def _of_curves(table: pd.DataFrame, study: str) -> pd.DataFrame:
 
 
 def settled(values: np.ndarray) -> int:
-    """Epoch, from 1, after which a curve stays close to its last value.
+    """Evidence of convergence: the epoch, from 1, after which a curve is close to its last value.
 
     Close means within :data:`SETTLED` of the distance between its first and its last value.
 

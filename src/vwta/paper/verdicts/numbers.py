@@ -1,4 +1,4 @@
-r"""Numbers: one rule that says whether ours is the paper's.
+r"""Numbers: one rule that decides whether ours reproduces the paper's.
 
 With the printed number p and ours o, the means over seeds or splits, and their standard deviations,
 
@@ -28,12 +28,12 @@ import pandas as pd
 from vwta.paper.verdicts.selection import Evidence, select
 
 COUNTS = ("rows", "inputs")
-OWN_DATA = "ansyn"  # the paper's audio set
+OWN_DATA = "ansyn"  # the paper's audio data
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Parameters of the rule.
+    """Parameters of the rule by which verdicts on numbers are given.
 
     Attributes:
         deviations: c of the formula.

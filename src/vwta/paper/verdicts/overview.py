@@ -26,7 +26,7 @@ minute.
 
 
 def overview(verdicts: Verdicts, folder: Path) -> str:
-    """The page, as markdown.
+    """The overview of published results and their verdicts, as markdown.
 
     Arguments:
         verdicts: all verdicts by the tables in the folder.

@@ -32,7 +32,7 @@ Query = Mapping[str, Any]
 
 
 class Evidence:
-    """All numbers, by study and protocol.
+    """All numbers that verdicts rest on, by study and protocol.
 
     Arguments:
         measured: see :mod:`vwta.paper.verdicts.evidence`.
@@ -88,7 +88,7 @@ def select(
     query: Query,
     datasets: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """The numbers of a query: those of :data:`KEYS` that apply, and :data:`VALUES`.
+    """The numbers of a claim's query: those of :data:`KEYS` that apply, and :data:`VALUES`.
 
     `value` is the mean over seeds and splits, `deviation` their standard deviation (missing for a
     single one), `count` their number.
@@ -114,7 +114,9 @@ def select(
 
 
 def shared(a: pd.DataFrame, b: pd.DataFrame, ignore: Sequence[str] = ()) -> pd.DataFrame:
-    """Two selections side by side, where they have the same keys; values end in `_a` and `_b`.
+    """Two selections of a claim side by side, where they have the same keys.
+
+    Values end in `_a` and `_b`.
 
     Arguments:
         a: a selection.
@@ -129,7 +131,7 @@ def shared(a: pd.DataFrame, b: pd.DataFrame, ignore: Sequence[str] = ()) -> pd.D
 
 
 def words(query: Query) -> str:
-    """A query for readers, such as `nll of v_wta, lowest over h`."""
+    """A claim's query for readers, such as `nll of v_wta, lowest over h`."""
     text = f"{query['metric']} of {query['method']}"
     if query.get("protocol") == PRINTED:
         text += " as printed"

@@ -21,7 +21,7 @@ OTHERS = ("under_released", "under_improved", "under_printed")
 
 
 def terminal(verdicts: Verdicts) -> str:
-    """Counts, then claims, then the numbers that are furthest from the paper's."""
+    """Verdicts for the terminal: counts, claims, and the numbers furthest from the paper's."""
     headline = _headline(verdicts)
     claims, numbers = (headline[headline["kind"] == kind] for kind in ("claim", "number"))
     lines = [_about(verdicts), ""]
@@ -39,7 +39,7 @@ def terminal(verdicts: Verdicts) -> str:
 
 
 def markdown(verdicts: Verdicts) -> str:
-    """The same as a page, with all claims and all numbers that could be judged."""
+    """Verdicts as a page of markdown, with all claims and all numbers that could be judged."""
     headline = _headline(verdicts)
     claims, numbers = (headline[headline["kind"] == kind] for kind in ("claim", "number"))
     parts = [
@@ -60,7 +60,7 @@ def markdown(verdicts: Verdicts) -> str:
 
 
 def differences_for_readers(differences: pd.DataFrame) -> pd.DataFrame:
-    """The register as a table of texts."""
+    """The register of differences as a table of texts."""
     rows = []
     for row in _rows(differences):
         effect = row.state
@@ -97,8 +97,8 @@ def counts(rows: pd.DataFrame, kind: Literal["number", "claim"]) -> pd.DataFrame
 def _strictly(numbers: pd.DataFrame) -> str:
     both = numbers[(numbers["verdict"] == "reproduced") & (numbers["strict"] != "")]
     count = (both["strict"] == "reproduced").sum()
-    whole = f"{len(both)} reproduced ones with a printed standard deviation"
-    return f"{count} of {whole} are so by standard errors"
+    whole = f"{len(both)} reproduced numbers with a printed standard deviation"
+    return f"{count} of {whole} are also reproduced by standard errors"
 
 
 def _claim_lines(row: Any) -> list[str]:

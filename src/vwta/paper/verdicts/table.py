@@ -63,7 +63,7 @@ class Settings:
         headline: the protocol of the headline.
         protocols: all protocols that are judged.
         borrows: see :class:`vwta.paper.verdicts.selection.Evidence`.
-        most: share of cases that is most of them.
+        most: share of cases that counts as most of them.
         trend: share of pairs of points that makes a trend.
         rule: the rule for numbers.
         claims: entries of the file of claims.
@@ -97,7 +97,7 @@ class Settings:
 
 
 class Verdicts(NamedTuple):
-    """All that is said.
+    """Verdicts on all numbers and claims, and the measured differences.
 
     Attributes:
         table: verdicts, with :data:`COLUMNS` and a column for each protocol, and `printed`, with

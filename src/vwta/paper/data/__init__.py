@@ -1,1 +1,0 @@
-"""Data of the studies: one module for each."""

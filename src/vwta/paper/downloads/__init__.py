@@ -1,0 +1,1 @@
+"""Files from elsewhere: downloaded, verified and unpacked."""

@@ -1,0 +1,93 @@
+"""Many random laws in one test: what was wrong, by how much, and how to repeat one case alone."""
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import pytest
+
+CASES = int(os.environ.get("CASES", "300"))  # laws in all spaces together
+ALONE = os.environ.get("CASE", "")  # space/category/seed
+SHARES = {"plane": 0.45, "line": 0.25, "sphere": 0.15, "solid": 0.15}
+SHOWN = 5  # failures that a message lists
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A number of the library beside the one it should be."""
+
+    what: str
+    found: float
+    expected: float
+    tolerance: float
+
+    @property
+    def excess(self) -> float:
+        """Error in units of the tolerance; at most 1 is right."""
+        if self.found == self.expected:
+            return 0.0
+        error = abs(self.found - self.expected)
+        return error / self.tolerance if math.isfinite(error) else math.inf
+
+    def __str__(self) -> str:
+        error = abs(self.found - self.expected)
+        return (
+            f"{self.what}: {self.found:.10g}, expected {self.expected:.10g}, "
+            f"off by {error:.2g}, allowed {self.tolerance:.2g}"
+        )
+
+
+def marked(categories: Iterable[str], faults: dict[str, pytest.MarkDecorator]) -> list[Any]:
+    """Categories as parameters of a test, those with a known fault marked."""
+    return [pytest.param(name, marks=faults.get(name, ())) for name in categories]
+
+
+def _seeds(space: str, category: str, categories: int) -> Iterable[int]:
+    """Seeds of a category's cases: its share of all, or the one that is asked for."""
+    if ALONE:
+        wanted, seed = ALONE.rsplit("/", 1)
+        return [int(seed)] if wanted == f"{space}/{category}" else []
+    return range(max(1, round(CASES * SHARES[space] / categories)))
+
+
+def check_cases(
+    space: str,
+    category: str,
+    categories: int,
+    law: Callable[[str, int], T],
+    check: Callable[[T], Iterator[Found]],
+    outside: float = 0.0,
+) -> None:
+    """Assert that all a check finds in a category's laws is right.
+
+    Arguments:
+        law: makes a law from its category and seed.
+        check: compares a law with its reference.
+        outside: share of the numbers that may be off by more than their tolerance, but for chance.
+    """
+    numbers, wrong = 0, []
+    for seed in _seeds(space, category, categories):
+        try:
+            found = list(check(law(category, seed)))
+        except (ArithmeticError, AssertionError, RuntimeError, ValueError) as error:
+            numbers += 1
+            wrong.append((math.inf, seed, f"{type(error).__name__}: {error}"))
+            continue
+        numbers += len(found)
+        wrong += [(x.excess, seed, str(x)) for x in found if x.excess > 1]
+    if not numbers:
+        pytest.skip("another case is asked for" if ALONE else "nothing to compare")
+    few = outside * numbers
+    if len(wrong) > few + 2 * math.sqrt(few):  # by chance in one of fifty
+        wrong.sort(key=lambda x: -x[0])
+        laws = len({seed for _, seed, _ in wrong})
+        lines = [f"{len(wrong)} of {numbers} numbers are wrong, in {laws} laws. The worst:"]
+        for _, seed, text in wrong[:SHOWN]:
+            lines += [
+                f"  {text}",
+                f"    repeat: CASE='{space}/{category}/{seed}' pytest tests/fuzz",
+            ]
+        pytest.fail("\n".join(lines), pytrace=False)

@@ -1,0 +1,25 @@
+"""Publishes studies, and says what it did."""
+
+from pathlib import Path
+
+from vwta.paper.publish import publish, read_notes
+from vwta.paper.verdicts.folder import judge_folder
+from vwta.paper.verdicts.overview import overview
+from vwta.workflow.job import job
+
+
+def judged(folder):
+    """The overview of what is published in a folder, as this repository judges it."""
+    return overview(judge_folder(folder, Path(snakemake.params.config)), folder)
+
+
+with job(snakemake):
+    given, params = snakemake.input, snakemake.params
+    told = publish(
+        [Path(file) for file in (*given.metrics, *given.drawn, *given.copied)],
+        params.lacking | read_notes(map(Path, given.notes)),
+        Path(params.place),
+        params.tier,
+        judged,
+    )
+    print("\n".join(told))
