@@ -100,6 +100,17 @@ def test_stacked_outputs_are_those_of_each_network(kind: str) -> None:
             assert torch.allclose(both[index], alone, atol=1e-6)
 
 
+def test_weights_that_cannot_be_stacked_are_named() -> None:
+    networks = [nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4)) for _ in range(2)]
+    with pytest.raises(TypeError, match="1 is a LayerNorm: stacks have linear layers alone"):
+        stack(networks)
+
+
+def test_each_network_needs_a_seed() -> None:
+    with pytest.raises(ValueError, match="3 seeds for 4 networks"):
+        fit_stacked(make("wta"), LOSS, CRITERIA, DATA, PLAN, [1, 2, 3])
+
+
 @pytest.mark.parametrize("kind", MAKERS)
 def test_stacked_and_alone_agree(kind: str) -> None:
     """Each network by a plain loop of torch's plainest Adam, with its own rows and order."""

@@ -73,7 +73,17 @@ def stack(networks: Sequence[nn.Module]) -> nn.Module:
         parent, _, child = name.rpartition(".")
         kind = StackedHead if isinstance(layers[0], Head) else StackedLinear
         setattr(together.get_submodule(parent), child, kind(layers))  # type: ignore[arg-type]
+    _refuse_others(together)
     return together
+
+
+def _refuse_others(together: nn.Module) -> None:
+    """Raises an error if a stack has weights or buffers that are not stacked."""
+    for name, part in together.named_modules():
+        own = [*part.parameters(recurse=False), *part.buffers(recurse=False)]
+        if own and not isinstance(part, StackedLinear):
+            kind = type(part).__name__
+            raise TypeError(f"{name or 'the network'} is a {kind}: stacks have linear layers alone")
 
 
 def unstack(state: Mapping[str, Tensor], index: int) -> dict[str, Tensor]:
