@@ -339,7 +339,7 @@ def test_distances_declare_their_work(ask: Callable[..., str]) -> None:
             "if not self.kernel:",
             MODELLED | UCI_TRAINED | AUDIO_MEASURED,
         ),
-        ("src/vwta/training/stacking.py", "(step + 0.5)", "(step + 0.4)", UCI_TRAINED),
+        ("src/vwta/training/stacking.py", "(step + 0.5)", "(step + 0.4)", TRAINED | UCI_TRAINED),
         ("src/vwta/paper/uci/tables.py", '"no data"', '"nothing"', {"table_uci"}),
         ("config/protocols/uci/paper.yaml", "held_out: 0.2", "held_out: 0.3", UCI_TRAINED),
         ("config/protocols/uci/paper.yaml", "tolerance: 0.1", "tolerance: 0.2", UCI_MEASURED),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["Job", "Recipe", "Run", "taken", "train_seeds", "train_stack"]
+__all__ = ["Job", "Recipe", "Run", "taken", "train_seeds"]
 
 import inspect
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,6 @@ from vwta.io.provenance import provenance
 from vwta.io.storage import in_chunks, key
 from vwta.nn.networks import initialise
 from vwta.training.loop import Data, Objective, Schedule, Scheduled, fit, pick_device, write_fit
-from vwta.training.stacking import Plan, StackedData, StackedFit, fit_stacked
 
 logger = logging.getLogger(__name__)
 
@@ -129,51 +128,3 @@ def train_seeds(
         write_fit(path, done, {"network": recipe.specification, "provenance": record})
 
     in_chunks(job.outputs, make, run.folder)
-
-
-def train_stack(
-    job: Job,
-    run: Run,
-    recipe: Recipe,
-    build: Callable[..., nn.Module],
-    rows: StackedData,
-    plan: Plan,
-    start: Callable[[nn.Module, int], None],
-) -> None:
-    """Trains the networks of all seeds at once; outputs are those of :func:`train_seeds`.
-
-    Arguments:
-        job: what to train.
-        run: its run.
-        recipe: network, loss and criteria; losses have a value for each network.
-        build: makes a network of a specification.
-        rows: the data of each seed.
-        plan: epochs, batch size, learning rate.
-        start: sets the weights of a new network for a seed.
-    """
-    seeds = [*job.outputs]
-    names = job.model, job.dataset, job.K, ", ".join(map(str, seeds)), run.device
-    logger.info("%s on %s, K=%d, seeds %s, on %s", *names)
-    networks = [initialise(recipe.specification, seed, build) for seed in seeds]
-    for network, seed in zip(networks, seeds, strict=True):
-        start(network, seed)
-    checkpoint = run.folder / "stack.checkpoint"
-    loss, criteria = recipe.loss, recipe.criteria
-    done = fit_stacked(networks, loss, criteria, rows, plan, seeds, run.device, checkpoint)
-    _refuse_divergence(done, seeds, plan)
-
-    def make(seed: int, path: Path) -> None:
-        alone = done.of(seeds.index(seed))
-        record = run.record(seed=seed, stack=len(seeds), seconds=alone.seconds)
-        write_fit(path, alone, {"network": recipe.specification, "provenance": record})
-
-    in_chunks(job.outputs, make, run.folder)
-
-
-def _refuse_divergence(done: StackedFit, seeds: Sequence[int], plan: Plan) -> None:
-    """Raises an error if a network diverged."""
-    epochs = zip(seeds, done.diverged.tolist(), strict=True)
-    if lost := [f"seed {seed} at epoch {epoch}" for seed, epoch in epochs if epoch]:
-        raise FloatingPointError(
-            f"{', '.join(lost)}: not finite; lower the learning rate (now {plan.learning_rate})"
-        )

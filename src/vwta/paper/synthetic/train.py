@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["Annealing", "FreshData", "FreshStack", "Settings", "train"]
 
+import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,17 +15,19 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from vwta.io.storage import read_tensors, sha256
+from vwta.io.storage import in_chunks, read_tensors, sha256
 from vwta.nn import losses
-from vwta.nn.networks import WTANetwork
+from vwta.nn.networks import WTANetwork, initialise
 from vwta.nn.starts import k_means_plus_plus, start_at
 from vwta.paper.networks import NETWORKS, build
 from vwta.paper.registry import named
 from vwta.paper.synthetic.true_laws import Problem, inputs, problem
-from vwta.paper.training import Job, Recipe, taken, train_stack
+from vwta.paper.training import Job, Recipe, Run, taken
 from vwta.seeds import generator
-from vwta.training.loop import FixedData, Objective, Scheduled
-from vwta.training.stacking import Plan, Rows, StackedData
+from vwta.training.loop import FixedData, Objective, Scheduled, write_fit
+from vwta.training.stacking import Plan, Rows, StackedData, StackedFit, fit_stacked
+
+logger = logging.getLogger(__name__)
 
 LIMIT = 0.999  # a tanh reaches no further without its gradient vanishing
 
@@ -120,7 +123,10 @@ class FreshStack:
 
 
 def train(job: Job, data: Path, constants: Mapping[str, Any], settings: Settings) -> None:
-    """Trains synthetic networks of all seeds, see :func:`vwta.paper.training.train_stack`.
+    """Trains synthetic networks of all seeds as one stack.
+
+    Outputs hold the weights selected by each criterion, `loss.*` and so on, and the `curve` of each
+    epoch's losses.
 
     Arguments:
         job: what to train.
@@ -140,7 +146,7 @@ def train(job: Job, data: Path, constants: Mapping[str, Any], settings: Settings
             start_at(network.heads, k_means_plus_plus(inside, job.K, generator(seed, "start")))
 
     run = job.begin(sha256(data), asdict(settings))
-    train_stack(job, run, recipe, build, rows, plan, start)
+    _train_stack(job, run, recipe, rows, plan, start)
 
 
 def _recipe(model: str, K: int, settings: Settings) -> Recipe:
@@ -193,3 +199,49 @@ def _data(
         return FixedData(training, validation)
     n, held_out = training.x.shape[1], validation.x.shape[1]
     return FreshStack([FreshData(law, n, held_out, seed, settings.clouds) for seed in seeds])
+
+
+def _train_stack(
+    job: Job,
+    run: Run,
+    recipe: Recipe,
+    rows: StackedData,
+    plan: Plan,
+    start: Callable[[nn.Module, int], None],
+) -> None:
+    """Trains the networks of all seeds at once.
+
+    Arguments:
+        job: what to train.
+        run: its run.
+        recipe: network, loss and criteria; losses have a value for each network.
+        rows: the data of each seed.
+        plan: epochs, batch size, learning rate.
+        start: sets the weights of a new network for a seed.
+    """
+    seeds = [*job.outputs]
+    names = job.model, job.dataset, job.K, ", ".join(map(str, seeds)), run.device
+    logger.info("%s on %s, K=%d, seeds %s, on %s", *names)
+    networks = [initialise(recipe.specification, seed, build) for seed in seeds]
+    for network, seed in zip(networks, seeds, strict=True):
+        start(network, seed)
+    checkpoint = run.folder / "stack.checkpoint"
+    loss, criteria = recipe.loss, recipe.criteria
+    done = fit_stacked(networks, loss, criteria, rows, plan, seeds, run.device, checkpoint)
+    _refuse_divergence(done, seeds, plan)
+
+    def make(seed: int, path: Path) -> None:
+        alone = done.of(seeds.index(seed))
+        record = run.record(seed=seed, stack=len(seeds), seconds=alone.seconds)
+        write_fit(path, alone, {"network": recipe.specification, "provenance": record})
+
+    in_chunks(job.outputs, make, run.folder)
+
+
+def _refuse_divergence(done: StackedFit, seeds: Sequence[int], plan: Plan) -> None:
+    """Raises an error if a network diverged."""
+    epochs = zip(seeds, done.diverged.tolist(), strict=True)
+    if lost := [f"seed {seed} at epoch {epoch}" for seed, epoch in epochs if epoch]:
+        raise FloatingPointError(
+            f"{', '.join(lost)}: not finite; lower the learning rate (now {plan.learning_rate})"
+        )
