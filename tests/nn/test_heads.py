@@ -12,8 +12,8 @@ from vwta.nn.heads import Head, HistogramHead, Hypotheses, MixtureHead, SoftmaxH
 from vwta.nn.losses import wta
 from vwta.nn.models import Estimator
 from vwta.nn.networks import MLP, Network, WTANetwork
+from vwta.nn.stacks import stack
 from vwta.training.loop import FixedData, Schedule, fit
-from vwta.training.stacking import stack
 
 HEADS = {
     "wta": partial(WTAHead, outputs=2, hypotheses=5),

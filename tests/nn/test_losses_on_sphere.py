@@ -91,7 +91,7 @@ def test_single_targets_are_the_loss_of_the_plane() -> None:
     hypotheses, y, _ = draw()
     y = unit(torch.nan_to_num(y[..., :1, :], 0.5))
     active = torch.ones(B, T, 1, dtype=torch.bool)
-    expected = scoring(hypotheses, y.squeeze(-2), "sum")
+    expected = scoring(hypotheses, y.squeeze(-2), "sum").mean()
     assert sphere_scoring(hypotheses, y, active, "sum").item() == pytest.approx(expected.item())
 
 

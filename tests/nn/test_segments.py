@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from vwta.nn import segments
 from vwta.nn.networks import HistogramNetwork, MixtureNetwork, WTANetwork
 from vwta.nn.segments import by_segments
+from vwta.nn.stacks import stack
 
 
 def layers(*widths: int, seed: int = 0) -> nn.Sequential:
@@ -72,6 +73,30 @@ def test_values_and_gradients_are_those_of_the_layers(name: str) -> None:
     torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
     for ours, theirs in zip(gradients(found, chain), gradients(expected, chain), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(7,), (300,), (1,)])
+@pytest.mark.parametrize("scale", [1.0, 1e6])
+def test_networks_of_a_stack_have_segments_of_their_own(
+    shape: tuple[int, ...], scale: float
+) -> None:
+    """They differ in number, and rows of one lie above or below those of another."""
+    networks = [WTANetwork(1, 2, 3, [9, 8], bounded=False).double() for _ in range(3)]
+    with torch.no_grad():
+        networks[1].trunk[0].weight.zero_()  # a single segment
+    places = torch.tensor([0.0, 0.0, 5.0])[:, None, None].double()
+    x = (torch.stack([inputs(*shape)] * 3) + places) * scale
+    x[0] = x[0].flip(0) / 3
+    together = stack(networks)
+    found = together(x)
+    expected = together(x.clone().requires_grad_())  # which segments do not offer
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-10 * scale)
+    ours, theirs = (gradients(atoms.points, together) for atoms in (found, expected))
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10 * scale)
+    for index, network in enumerate(networks):
+        torch.testing.assert_close(found.points[index], network(x[index]).points)
 
 
 def test_few_rows_go_through_the_layers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,7 +67,7 @@ class ToyNetwork(nn.Module):
 
 def toy_loss(hypotheses: Hypotheses, y: Tensor, beta: float) -> Tensor:
     """Squared distance to the winner, times a weight."""
-    return beta * (hypotheses.points - y[:, None]).square().sum(-1).amin(-1).mean()
+    return beta * (hypotheses.points - y.unsqueeze(-2)).square().sum(-1).amin(-1).mean(-1)
 
 
 @pytest.fixture

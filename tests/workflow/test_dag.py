@@ -68,7 +68,11 @@ def synthetic(config: dict[str, Any], protocols: dict[str, dict[str, Any]]) -> C
         jobs["generate_synthetic"] += size(whole[name], "datasets")
         jobs["evaluate_synthetic_theory"] += size(whole[name], "datasets")
     for name in trained:
-        jobs["train_synthetic"] += size(whole[name], "datasets", "models", "K", "seeds")
+        scope = whole[name]
+        if scope["seeds"] == set(study["seeds"]):  # which are then trained at once
+            jobs["train_synthetic_stack"] += size(scope, "datasets", "models", "K")
+        else:
+            jobs["train_synthetic"] += size(scope, "datasets", "models", "K", "seeds")
     for stage, rule in (
         ("evaluation", "evaluate_synthetic"),
         ("properties", "evaluate_properties"),

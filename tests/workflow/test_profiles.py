@@ -18,7 +18,13 @@ DOCS = (ROOT / "docs/cluster.md").read_text()
 PROFILES = {path.parent.name: path for path in sorted((ROOT / "profiles").glob("*/config.yaml"))}
 CLUSTERS = ["slurm", "cluster-generic"]
 OWN = {"slurm": "slurm-", "cluster-generic": "cluster-generic-"}  # options that a plugin brings
-GPU_RULES = ("train_synthetic", "train_uci", "train_audio", "predict_audio")
+GPU_RULES = (
+    "train_synthetic",
+    "train_synthetic_stack",
+    "train_uci",
+    "train_audio",
+    "predict_audio",
+)
 
 
 class Job(NamedTuple):

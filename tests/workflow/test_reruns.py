@@ -65,9 +65,9 @@ TOLD |= {"evaluate_emd_truth", "evaluate_uci", "evaluate_audio"}
 Jobs = Callable[..., set[str]]
 
 
-def run(tree: Path) -> None:
-    """Run the smoke tier in a tree."""
-    done = snakemake(tree, *SMOKE, "--cores", "2")
+def run(tree: Path, *arguments: str) -> None:
+    """Run the smoke tier in a tree, or a part of it."""
+    done = snakemake(tree, *SMOKE, "--cores", "2", *arguments)
     assert done.returncode == 0, done.stdout
 
 
@@ -120,9 +120,10 @@ def edit(tree: Path) -> Iterator[Callable[[str, str, str], None]]:
 
     def edit(name: str, old: str, new: str) -> None:
         path = tree / name
-        before[path] = path.read_text()
-        assert old in before[path]
-        path.write_text(before[path].replace(old, new))
+        text = path.read_text()
+        before.setdefault(path, text)
+        assert old in text
+        path.write_text(text.replace(old, new))
 
     yield edit
     for path, text in before.items():
@@ -327,7 +328,7 @@ def test_distances_declare_their_work(ask: Callable[..., str]) -> None:
             "if not self.kernel:",
             MODELLED | UCI_TRAINED | AUDIO_MEASURED,
         ),
-        ("src/vwta/training/stacking.py", "(step + 0.5)", "(step + 0.4)", UCI_TRAINED),
+        ("src/vwta/training/stacking.py", "(step + 0.5)", "(step + 0.4)", TRAINED | UCI_TRAINED),
         ("src/vwta/paper/uci/tables.py", '"no data"', '"nothing"', {"table_uci"}),
         ("config/protocols/uci/paper.yaml", "held_out: 0.2", "held_out: 0.3", UCI_TRAINED),
         ("config/protocols/uci/paper.yaml", "tolerance: 0.1", "tolerance: 0.2", UCI_MEASURED),
@@ -426,6 +427,31 @@ def test_a_new_seed_trains_itself_alone(jobs: Jobs, edit: Callable[[str, str, st
         "judge",
         "report_page",
     }
+
+
+def test_seeds_are_trained_at_once_and_others_later(
+    tree: Path, jobs: Jobs, edit: Callable[[str, str, str], None]
+) -> None:
+    """Networks of a stack stay when a seed is added, and when that one has been trained alone."""
+    folder = f"results/stack/{RUN}"
+    files = [f"{folder}/seed{seed}.safetensors" for seed in (1234, 1244, 1245)]
+    edit("config/smoke.yaml", "tier: smoke", "tier: stack")
+    edit("config/smoke.yaml", "seeds: [1234]", "seeds: [1234, 1244]")
+    assert jobs("--", files[0]) == {"generate_synthetic", "train_synthetic_stack"}
+    run(tree, "--", files[0])
+    assert jobs("--", *files[:2]) == set()
+    edit("config/smoke.yaml", "[1234, 1244]", "[1234, 1244, 1245]")
+    assert jobs("--", *files) == {"train_synthetic"}
+    run(tree, "--", *files)
+    assert jobs("--", *files) == set()
+    records = [read_tensors(tree / file)[1]["provenance"] for file in files]
+    assert [(record["seed"], record["stack"]) for record in records] == [
+        (1234, 2),
+        (1244, 2),
+        (1245, 1),
+    ]
+    edit("src/vwta/nn/losses.py", "squares.argmin(-1)", "squares.argmin(dim=-1)")
+    assert jobs("--", *files) == {"train_synthetic_stack"}
 
 
 @pytest.mark.parametrize(

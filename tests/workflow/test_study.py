@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 from loading import ROOT
+from snakemake.iocontainers import Wildcards
 
 from vwta.paper.methods import networks_in
 from vwta.workflow.audio import AudioStudy
@@ -49,6 +50,40 @@ def audio() -> AudioStudy:
     return AudioStudy(CONFIG["audio"], protocols("audio"), pattern)
 
 
+@pytest.mark.parametrize(
+    ("protocol", "trained", "is_planning", "together"),
+    [
+        ("paper", [], True, True),
+        ("paper", [1234], True, False),  # a seed was added, or a network removed
+        ("paper", [1234, 1244, 1245], True, True),  # all that may be outdated
+        ("paper", [1234], False, True),  # a job that runs was chosen before
+        ("released", [], True, False),  # it has a single seed
+    ],
+)
+def test_seeds_train_at_once_if_none_or_all_are_there(
+    synthetic: SyntheticStudy,
+    tmp_path: Path,
+    protocol: str,
+    trained: list[int],
+    is_planning: bool,
+    together: bool,
+) -> None:
+    run = {"protocol": protocol, "dataset": "single_gaussian", "model": "wta", "K": "9"}
+    network = f"{tmp_path}/{NETWORK}"
+    for seed in trained:
+        path = Path(network.format(**run, seed=seed))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    data = synthetic.stack_data("{protocol}/{dataset}/data", network, is_planning)
+    found = data(Wildcards(fromdict=run))
+    assert found == (f"{protocol}/single_gaussian/data" if together else "no stack")
+
+
+def test_work_of_a_stack_is_that_of_its_seeds(synthetic: SyntheticStudy) -> None:
+    alone = synthetic.training_work(job(model="wta", K="9", seed="1234"))
+    assert synthetic.training_work(job(model="wta", K="9")) == pytest.approx(3 * alone, rel=1e-3)
+
+
 def test_runs_follow_the_restrictions_of_protocols(synthetic: SyntheticStudy) -> None:
     assert synthetic.runs(None, NETWORK, ["relaxed"], datasets=["rotating_moons"]) == [
         "relaxed/rotating_moons/wta/K49/seed1234",
@@ -76,7 +111,7 @@ def test_training_work_counts_outputs(synthetic: SyntheticStudy) -> None:
     first, last = settings["widths"]
     for model, network in networks_in("synthetic").items():
         expected = passes * (first + first * last + last * network.outputs * 20) // 10**6
-        assert synthetic.training_work(job(model=model, K="20")) == expected
+        assert synthetic.training_work(job(model=model, K="20", seed="1234")) == expected
 
 
 def test_only_histograms_have_bins(synthetic: SyntheticStudy) -> None:

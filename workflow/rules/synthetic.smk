@@ -5,7 +5,8 @@ RUN = "{protocol}/{dataset}/{model}/K{K}"
 NETWORK = f"{SYNTHETIC}/{RUN}/seed{{seed}}.safetensors"
 DISTANCES = f"{SYNTHETIC}/{RUN}/emd_seed{{seed}}.parquet"
 PREDICTIONS = f"{SYNTHETIC}/{RUN}/predictions_seed{{seed}}.safetensors"
-DATA = STUDY.data(f"{SYNTHETIC}/{PROBLEM}/data.safetensors")
+DATA_FILE = f"{SYNTHETIC}/{PROBLEM}/data.safetensors"
+DATA = STUDY.data(DATA_FILE)
 # Problems without bandwidths of their own are left out.
 MEASURED = [name for name in STUDY["datasets"] if name in STUDY["emd"]["h"]]
 # Pictures of single predictions show the first seed.
@@ -59,7 +60,7 @@ rule synthetic:
 rule generate_synthetic:
     """Draw the data of a synthetic problem."""
     output:
-        f"{SYNTHETIC}/{PROBLEM}/data.safetensors",
+        DATA_FILE,
     log:
         f"{LOGS}/generate_synthetic/{PROBLEM}.log",
     params:
@@ -95,6 +96,25 @@ rule train_synthetic:
         code=code("train_synthetic.py"),
     script:
         "../scripts/train_synthetic.py"
+
+
+use rule train_synthetic as train_synthetic_stack with:
+    # Train the networks of all seeds at once, each into its own file, if none exists yet or all do.
+    # The parameters are those of a single network: it does not matter later which rule trained it.
+    input:
+        data=STUDY.stack_data(DATA_FILE, NETWORK, workflow.is_main_process),
+    output:
+        expand(NETWORK, seed=STUDY["seeds"], allow_missing=True),
+    log:
+        f"{LOGS}/train_synthetic_stack/{RUN}.log",
+    resources:
+        mem_mb=growing(2000),
+        runtime=growing(40),
+        gpu=GPUS,
+        work=STUDY.training_work,
+
+
+ruleorder: train_synthetic_stack > train_synthetic
 
 
 rule evaluate_synthetic:

@@ -1,4 +1,4 @@
-"""Trains a network on a synthetic problem."""
+"""Trains networks on a synthetic problem, one for each file that the job makes."""
 
 from pathlib import Path
 

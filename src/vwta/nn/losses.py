@@ -1,10 +1,12 @@
 r"""Losses of the networks, on :math:`R^d` and on the unit sphere.
 
-On :math:`R^d` each row has one target. On the sphere (`sphere_*`) a row is a frame that has any
-number of targets, or none: they are unit vectors `(*, S, 3)` in S places for each frame, and
-`active` `(*, S)` says which places are taken; the others may hold anything. Every target has the
-same weight, whatever its frame. Frames without a target have no part in any loss, and the loss of a
-batch without any target is 0.
+On :math:`R^d` each row has one target, and a loss is a mean over the last axis of rows: for rows
+`(S, n)` of S networks it has shape `(S,)`.
+
+On the sphere (`sphere_*`) a row is a frame that has any number of targets, or none: they are unit
+vectors `(*, S, 3)` in S places for each frame, and `active` `(*, S)` says which places are taken;
+the others may hold anything. Every target has the same weight, whatever its frame. Frames without a
+target have no part in any loss, and the loss of a batch without any target is 0.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ def wta(
     score_reduction: Reduction,
     sharing: Sharing | None = None,
 ) -> Tensor:
-    r"""Winner-takes-all loss with scores, averaged over the batch.
+    r"""Winner-takes-all loss with scores, averaged over rows.
 
     .. math:: \min_k \|z_k - y\|^2 + \beta \sum_k \mathrm{BCE}(1[k \text{ wins}], \gamma_k)
 
@@ -69,7 +71,7 @@ def wta(
         winner = squares.argmin(-1)
         distance = (sharing(squares.detach()) * squares).sum(-1)
     cross_entropy = _cross_entropy(hypotheses.logits, winner, score_reduction)
-    return torch.mean(distance + beta * cross_entropy)
+    return torch.mean(distance + beta * cross_entropy, -1)
 
 
 def relaxed(squares: Tensor, epsilon: float) -> Tensor:
@@ -133,7 +135,7 @@ def temperature(epoch: int, initial: float, decay: float, lowest: float) -> floa
 
 
 def scoring(hypotheses: Hypotheses, y: Tensor, score_reduction: Reduction) -> Tensor:
-    r"""Loss of the scores alone, averaged over the batch: how a histogram is trained.
+    r"""Loss of the scores alone, averaged over rows: how a histogram is trained.
 
     .. math:: -\log \gamma_{k^\star} - \sum_{k \neq k^\star} \log(1 - \gamma_k),
         \qquad k^\star = \arg\min_k \|z_k - y\|
@@ -147,11 +149,11 @@ def scoring(hypotheses: Hypotheses, y: Tensor, score_reduction: Reduction) -> Te
             :math:`-\log \gamma_{k^\star}` alone.
     """
     winner = _nearest(hypotheses.points, y)
-    return _cross_entropy(hypotheses.logits, winner, score_reduction).mean()
+    return _cross_entropy(hypotheses.logits, winner, score_reduction).mean(-1)
 
 
 def mixture(components: Components, y: Tensor, dimension: int | None = None) -> Tensor:
-    r"""Loss: negative log-likelihood of a mixture of isotropic Gaussians, a mean over the batch.
+    r"""Loss: negative log-likelihood of a mixture of isotropic Gaussians, a mean over rows.
 
     .. math:: -\log \sum_k \exp(\log \pi_k - \frac{\|y - \mu_k\|^2}{2 \sigma_k^2}
         - \frac{d}{2} \log 2 \pi \sigma_k^2)
@@ -167,7 +169,7 @@ def mixture(components: Components, y: Tensor, dimension: int | None = None) -> 
     d = y.shape[-1] if dimension is None else dimension
     log_normaliser = d / 2 * (math.log(2 * math.pi) + log_variances)
     log_densities = -squares / 2 * (-log_variances).exp() - log_normaliser
-    return -torch.logsumexp(components.logits.log_softmax(-1) + log_densities, -1).mean()
+    return -torch.logsumexp(components.logits.log_softmax(-1) + log_densities, -1).mean(-1)
 
 
 def winner_distance(hypotheses: Hypotheses, y: Tensor) -> Tensor:
@@ -180,7 +182,7 @@ def winner_distance(hypotheses: Hypotheses, y: Tensor) -> Tensor:
         hypotheses: points `(*, K, d)`, and logits that do not matter.
         y: targets, with shape `(*, d)`.
     """
-    return _winner(hypotheses.points, y)[1].mean()
+    return _winner(hypotheses.points, y)[1].mean(-1)
 
 
 def sphere_wta(

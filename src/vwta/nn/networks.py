@@ -26,6 +26,7 @@ from torch import Tensor, nn
 from vwta.geometry.grids import bin_centres
 from vwta.nn.heads import Atoms, Head, HistogramHead, Link, MixtureHead, WTAHead
 from vwta.nn.segments import by_segments
+from vwta.nn.stacks import StackedHead, StackedLinear
 from vwta.seeds import stream
 
 
@@ -75,9 +76,11 @@ class Network(nn.Module):
 
     def _layers(self) -> list[Callable[[Tensor], Tensor]]:
         """The layers if they are linear ones and ReLUs, one after the other; otherwise none."""
-        if not isinstance(self.trunk, nn.Sequential) or not isinstance(self.heads, Head):
+        if not isinstance(self.trunk, nn.Sequential):
             return []
-        if not all(isinstance(layer, (nn.Linear, nn.ReLU)) for layer in self.trunk):
+        if not all(isinstance(layer, (nn.Linear, StackedLinear, nn.ReLU)) for layer in self.trunk):
+            return []
+        if not isinstance(self.heads, (Head, StackedHead)):
             return []
         return [*self.trunk, self.heads.linear]
 

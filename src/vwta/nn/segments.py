@@ -22,48 +22,83 @@ Layers = Sequence[Callable[[Tensor], Tensor]]
 
 
 def by_segments(layers: Layers, x: Tensor) -> Tensor:
-    """Output `(*, q)` of a ReLU network with one input by its linear segments, and its gradients.
+    """Output `(*, n, q)` of ReLU networks with one input by linear segments, and its gradients.
 
     Rows are assigned to segments by the signs that units have at the ends of segments, as computed:
-    no rounding puts a gradient on the wrong side of a bend.
+    no rounding puts a gradient on the wrong side of a bend. Each group of n rows has segments of
+    its own, as in a stack of networks each group has a network of its own.
 
     Arguments:
-        layers: linear maps, the first with a single input, and :class:`torch.nn.ReLU` modules.
-        x: inputs, with shape `(*, 1)`, at least one. They get no gradient.
+        layers: linear maps, the first with a single input, and :class:`torch.nn.ReLU` modules. They
+            map `(S, m, p)` to `(S, m, q)`, where S is the number of groups.
+        x: inputs, with shape `(*, n, 1)`, at least one. They get no gradient.
     """
-    rows, order = x.detach().flatten().sort()
-    starts = order.new_zeros(1)  # of the segments, among the sorted rows
+    n = x.shape[-2] if x.dim() > 1 else 1
+    rows, order = x.detach().reshape(-1, n).sort(-1)
+    bounds = n * torch.arange(len(rows) + 1)  # the first row of each group among all, and the end
+    starts = bounds[:-1, None]
+    search = _ascending(rows)
+    rows = rows.flatten()
     while True:
-        ends = torch.stack([starts, torch.cat([starts[1:], order.new_tensor([len(rows)])]) - 1])
-        new, out = _through(layers, rows, ends)
+        after = torch.cat([starts.flatten()[1:], bounds[-1:]]).view_as(starts)
+        ends = torch.stack([torch.minimum(starts, after - 1), after - 1], 1)
+        new, out = _through(layers, rows, ends, search)
         if not len(new):
             break
-        starts = torch.cat([starts, new]).unique()
-    low, high = rows[ends]
-    sizes = ends[1] - ends[0] + 1
-    segment = torch.repeat_interleave(sizes)
-    share = (rows - low[segment]) / (high - low)[segment]
-    share = torch.where(low[segment] < rows, share, 0.0)  # a single row is its segment's low end
-    mean: Tensor = _Between.apply(out.flatten(0, 1), share, segment, starts, order)  # type: ignore[no-untyped-call]
+        starts = _by_group(torch.cat([starts.flatten(), new, bounds[-1:]]).unique(), bounds)
+    segment = torch.repeat_interleave((after - starts).flatten())
+    low, high = rows[ends.transpose(0, 1).flatten(1)][:, segment]
+    share = torch.where(low < rows, (rows - low) / (high - low), 0.0)  # a single row is its low end
+    order = (order + bounds[:-1, None]).flatten()
+    mean: Tensor = _Between.apply(out, share, segment, starts, order)  # type: ignore[no-untyped-call]
     return mean.reshape(*x.shape[:-1], -1)
 
 
-def _through(layers: Layers, rows: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
-    """First rows of segments that are not known yet; without any, outputs `(2, segments, q)`.
+def _ascending(rows: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
+    """Finds the first row of a group that is not below a value.
+
+    Arguments:
+        rows: sorted rows of S groups, with shape `(S, n)`.
+    """
+    if len(rows) == 1:
+        return lambda values, group: torch.searchsorted(rows[0], values)
+    # Groups one after the other ascend as a whole if each is moved beyond the one before.
+    span = (rows[:, -1].max() - rows[:, 0].min()).double()
+    moved = (rows + span * torch.arange(len(rows))[:, None]).flatten()
+    return lambda values, group: torch.searchsorted(moved, values + span * group)
+
+
+def _by_group(starts: Tensor, bounds: Tensor) -> Tensor:
+    """First rows of segments, with shape `(S, segments)`, where empty ones fill groups up.
+
+    Arguments:
+        starts: first rows of the segments of all groups, sorted, and the end.
+        bounds: the first row of each group, and the end, with shape `(S + 1,)`.
+    """
+    places = torch.searchsorted(starts, bounds)
+    count = int(places.diff().max())
+    return starts[torch.minimum(places[:-1, None] + torch.arange(count), places[1:, None])]
+
+
+def _through(
+    layers: Layers, rows: Tensor, ends: Tensor, search: Callable[[Tensor, Tensor], Tensor]
+) -> tuple[Tensor, Tensor]:
+    """First rows of segments that are not known yet; without any, outputs `(S, 2 segments, q)`.
 
     Before a ReLU a unit is linear along a segment on which no earlier unit turns on or off. If its
     signs at the two ends differ, the segment must end where the line between them meets zero.
     """
-    out = rows[ends].unsqueeze(-1)
+    out = rows[ends.flatten(1)].unsqueeze(-1)
     for layer in layers:
         if isinstance(layer, nn.ReLU):
-            on = out > 0
-            place, unit = (on[0] != on[1]).nonzero(as_tuple=True)
+            on = (out > 0).unflatten(1, (2, -1))
+            group, place, unit = (on[:, 0] != on[:, 1]).nonzero(as_tuple=True)
             if len(place):
-                a, b = out.detach()[:, place, unit]
-                low, high = rows[ends[:, place]]
-                new = torch.searchsorted(rows, low + (high - low) * (a / (a - b)))
-                return new.clamp(ends[0, place] + 1, ends[1, place]), out
+                a, b = out.detach().unflatten(1, (2, -1)).movedim(1, 0)[:, group, place, unit]
+                first, last = ends.movedim(1, 0)[:, group, place]
+                low, high = rows[first], rows[last]
+                new = search(low + (high - low) * (a / (a - b)), group)
+                return new.clamp(first + 1, last), out
         out = layer(out)
     return ends.new_empty(0), out
 
@@ -78,17 +113,19 @@ class _Between(torch.autograd.Function):
         ctx.save_for_backward(share, starts, order)
         place = torch.empty_like(order)
         place[order] = torch.arange(len(order))
-        segment, share = segment[place], share[place]
-        entries = torch.stack([segment, segment + len(starts)], -1)
-        shares = torch.stack([1 - share, share], -1)
-        return embedding_bag(entries, ends, mode="sum", per_sample_weights=shares)
+        count = starts.shape[1]
+        low = segment + count * (segment // count)  # high ends follow the low ones of each group
+        entries = torch.stack([low, low + count], -1)[place]
+        shares = torch.stack([1 - share, share], -1)[place]
+        return embedding_bag(entries, ends.flatten(0, 1), mode="sum", per_sample_weights=shares)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
         share, starts, order = ctx.saved_tensors
         gradients = [
-            embedding_bag(order, g, starts, mode="sum", per_sample_weights=weights)
+            embedding_bag(order, g, starts.flatten(), mode="sum", per_sample_weights=weights)
             for weights in (1 - share, share)
         ]
-        return torch.cat(gradients), None, None, None, None
+        grouped = torch.cat([part.view(*starts.shape, -1) for part in gradients], 1)
+        return grouped, None, None, None, None

@@ -57,8 +57,8 @@ class Job:
         names = {"dataset": self.dataset, "model": self.model, "K": self.K}
         facts = {**names, "code": self.code, "data": data}
         device = pick_device(self.device)
-        # The device is part of the name: it changes the bits.
-        name = key(**facts, settings=settings, device=device.type)
+        # The device and the size of a stack are part of the name: they change the bits.
+        name = key(**facts, outputs=[*self.outputs], settings=settings, device=device.type)
         return Run(facts, settings, device, self.unfinished / name)
 
 
@@ -102,7 +102,6 @@ def train_seeds(
     build: Callable[..., nn.Module],
     rows: Callable[[int], Data],
     schedule: Schedule,
-    start: Callable[[nn.Module, int], None] = lambda network, seed: None,
 ) -> None:
     """Trains a network of any study for each seed, one after the other.
 
@@ -116,14 +115,12 @@ def train_seeds(
         build: makes a network of a specification.
         rows: the data of a seed.
         schedule: epochs, batch size, learning rate.
-        start: sets the weights of a new network for a seed; by default they stay.
     """
 
     def make(seed: int, path: Path) -> None:
         names = job.model, job.dataset, job.K, seed, run.device
         logger.info("%s on %s, K=%d, seed %d, on %s", *names)
         network = initialise(recipe.specification, seed, build)
-        start(network, seed)
         checkpoint = path.with_suffix(".checkpoint")
         loss, criteria = recipe.loss, recipe.criteria
         done = fit(network, loss, criteria, rows(seed), schedule, seed, run.device, checkpoint)

@@ -163,8 +163,9 @@ def fit(
 
     Arguments:
         network: network to train, in place.
-        loss: function of the network's output and targets to minimise, a mean over a batch; or an
-            object with a method `at` that gives such a function for each epoch.
+        loss: function of the network's output and targets to minimise, a mean over a batch, or
+            means over parts of the same size; or an object with a method `at` that gives such a
+            function for each epoch.
         criteria: functions likewise; each selects the weights for which it is lowest on the
             validation rows. Often the loss alone.
         data: the rows of each epoch.
@@ -265,7 +266,7 @@ class _Training(Resumable):
         self.network.train()
         for batch in self.batches(self.rows, self.schedule.batch_size):
             u, v = x[batch], y[batch]
-            loss = objective(self.network(u), v)
+            loss = objective(self.network(u), v).mean()
             self.step(loss, rate)
             self.total += loss.detach() * len(u)
 
@@ -280,7 +281,7 @@ class _Training(Resumable):
             self.may_stop()  # validation then starts anew
             u, v = x[start : start + size], y[start : start + size]
             out = self.network(u)
-            values = [criterion(out, v) for criterion in self.criteria.values()]
+            values = [criterion(out, v).mean() for criterion in self.criteria.values()]
             totals += torch.stack(values) * len(u)
         means = (totals / len(x)).cpu()
         losses = [self.total.item() / self.rows, *means.tolist()]

@@ -1,4 +1,4 @@
-"""Many small networks trained at once, as one tensor program: one for each split or restart.
+"""Many small networks trained at once, as one tensor program: one for each seed or split.
 
 Parameters of S networks of the same shape are stacked along a first axis, and so are their rows.
 Each network sees its own rows in its own order, and no number of one enters another, so that a
@@ -7,87 +7,33 @@ network comes out as if it had been trained alone, up to rounding.
 
 from __future__ import annotations
 
-__all__ = ["Plan", "Rows", "StackedFit", "StackedLinear", "fit_stacked", "stack", "unstack"]
+__all__ = ["Plan", "Rows", "StackedData", "StackedFit", "fit_stacked"]
 
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from vwta.io.storage import below
-from vwta.nn.heads import Atoms, Head
+from vwta.nn.stacks import stack, unstack
 from vwta.seeds import generator
 from vwta.training.checkpoints import Resumable, copy_of
-from vwta.training.loop import Goals, Objective, Scheduled, at_least_one, objective_at
+from vwta.training.loop import (
+    Fit,
+    Goals,
+    Objective,
+    Scheduled,
+    Selected,
+    at_least_one,
+    objective_at,
+)
 
 logger = logging.getLogger(__name__)
-
-
-class StackedLinear(nn.Module):
-    """Linear layers of a stack of S networks, :math:`y_s = x_s W_s^T + b_s`.
-
-    Arguments:
-        layers: one layer for each network, all of the same shape.
-    """
-
-    def __init__(self, layers: Sequence[nn.Linear]) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.stack([layer.weight.detach() for layer in layers]))
-        self.bias = nn.Parameter(torch.stack([layer.bias.detach() for layer in layers]))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Outputs `(S, n, out)` of inputs `(S, n, in)`."""
-        return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight.mT)
-
-
-class StackedHead(StackedLinear):
-    """Heads of a stack of S networks, whose outputs are read as atoms `(S, n, *)`.
-
-    Arguments:
-        heads: one head for each network, all of the same kind and shape.
-    """
-
-    def __init__(self, heads: Sequence[Head]) -> None:
-        super().__init__(heads)
-        self.read = heads[0].read
-
-    def forward(self, x: Tensor) -> Atoms:  # type: ignore[override]
-        """Atoms of features `(S, n, f)`."""
-        return self.read(super().forward(x))
-
-
-def stack(networks: Sequence[nn.Module]) -> nn.Module:
-    """Stack of S networks as one, which maps inputs `(S, n, *)` to what each makes of its own.
-
-    Arguments:
-        networks: networks of the same architecture, whose only parameters are those of linear
-            layers.
-
-    Example:
-        >>> from vwta.nn.networks import WTANetwork
-        >>> nets = [WTANetwork(3, 1, hypotheses=5, widths=[50], bounded=False) for _ in range(20)]
-        >>> stack(nets)(torch.rand(20, 7, 3)).points.shape
-        torch.Size([20, 7, 5, 1])
-    """
-    together = deepcopy(networks[0])
-    linear = [name for name, part in together.named_modules() if isinstance(part, nn.Linear)]
-    for name in linear:
-        layers = [network.get_submodule(name) for network in networks]
-        parent, _, child = name.rpartition(".")
-        kind = StackedHead if isinstance(layers[0], Head) else StackedLinear
-        setattr(together.get_submodule(parent), child, kind(layers))  # type: ignore[arg-type]
-    return together
-
-
-def unstack(state: Mapping[str, Tensor], index: int) -> dict[str, Tensor]:
-    """Weights of one network, as :func:`stack` was given it, among the stacked ones."""
-    return {name: value[index].clone() for name, value in state.items()}
 
 
 class Rows(NamedTuple):
@@ -95,6 +41,17 @@ class Rows(NamedTuple):
 
     x: Tensor
     y: Tensor
+
+
+class StackedData(Protocol):
+    """Where the rows of an epoch come from, such as :class:`~vwta.training.loop.FixedData`.
+
+    Each method gives inputs `(S, n, d)` and targets `(S, n, e)`.
+    """
+
+    def training(self, epoch: int) -> tuple[Tensor, Tensor]: ...
+
+    def validation(self, epoch: int) -> tuple[Tensor, Tensor]: ...
 
 
 @dataclass(frozen=True)
@@ -138,6 +95,8 @@ class StackedFit:
         weights: for each criterion the stacked weights after the epoch with the lowest value, each
             network at its own best epoch.
         epochs: for each criterion that epoch, counted from 1, with shape `(S,)`.
+        training: the loss on the training rows of the epochs before checks (the mean over batches,
+            while the weights move), with shape `(checks, S)`, in float64.
         curves: for each criterion its values, with shape `(checks, S)`, in float64.
         last: the stacked weights after the last epoch, or after each network's own last one.
         diverged: epoch after which a criterion was not finite for the first time, 0 if it always
@@ -147,20 +106,30 @@ class StackedFit:
 
     weights: dict[str, dict[str, Tensor]]
     epochs: dict[str, Tensor]
+    training: Tensor
     curves: dict[str, Tensor]
     last: dict[str, Tensor]
     diverged: Tensor
     seconds: float
+
+    def of(self, index: int) -> Fit:
+        """Outcome of one network, with its share of the time."""
+        selected = {
+            name: Selected(int(self.epochs[name][index]) - 1, unstack(weights, index))
+            for name, weights in self.weights.items()
+        }
+        curve = torch.stack([self.training, *self.curves.values()], -1)[:, index]
+        return Fit(selected, curve, self.seconds / len(self.diverged))
 
 
 def fit_stacked(
     networks: Sequence[nn.Module],
     loss: Objective | Scheduled,
     criteria: Mapping[str, Objective],
-    train: Rows,
-    held_out: Rows,
+    data: StackedData,
     plan: Plan,
     seeds: Sequence[int],
+    device: torch.device | str = "cpu",
     checkpoint: Path | None = None,
     stops: Tensor | None = None,
 ) -> StackedFit:
@@ -168,22 +137,26 @@ def fit_stacked(
 
     Arguments:
         networks: S networks to start from; they stay as they are.
-        loss: function of the output and targets to minimise, a mean over a batch; or an object with
-            a method `at` that gives such a function for each epoch.
-        criteria: functions of the output and targets of one network, which :func:`torch.vmap` can
-            follow; each selects the weights for which it is lowest on the held-out rows.
-        train: rows to train on; training takes place on their device.
-        held_out: rows to select the epoch by.
+        loss: function of the output and targets to minimise, a mean over the rows of each network,
+            with shape `(S,)`; or an object with a method `at` that gives such a function for each
+            epoch.
+        criteria: functions likewise; each selects the weights for which it is lowest on the
+            validation rows.
+        data: the rows of each epoch.
         plan: epochs, batch size, learning rate.
         seeds: seed of the order of each network's rows.
+        device: where to train.
         checkpoint: file for unfinished work: read if it exists, written once a minute and when the
             process is asked to stop (:class:`~vwta.io.errors.Interrupted` is then raised).
         stops: each network's own last epoch, with shape `(S,)`; the plan's if there are none. The
             learning rate follows the plan in any case.
     """
-    network = stack(networks).to(train.x.device)
+    if len(seeds) != len(networks):
+        raise ValueError(f"{len(seeds)} seeds for {len(networks)} networks: expected one for each")
+    device = torch.device(device)
+    network = stack(networks).to(device)
     goals = Goals(loss, criteria)
-    training = _StackedTraining(network, goals, train, held_out, plan, seeds, stops, checkpoint)
+    training = _StackedTraining(network, goals, data, plan, seeds, device, stops, checkpoint)
     training.run(save_when_done=True)
     return training.outcome()
 
@@ -195,10 +168,10 @@ class _StackedTraining(Resumable):
         self,
         network: nn.Module,
         goals: Goals,
-        train: Rows,
-        held_out: Rows,
+        data: StackedData,
         plan: Plan,
         seeds: Sequence[int],
+        device: torch.device,
         stops: Tensor | None,
         checkpoint: Path | None,
     ) -> None:
@@ -209,36 +182,52 @@ class _StackedTraining(Resumable):
             fused=True,
         )
         super().__init__(network, adam, plan.epochs, checkpoint)
-        self.loss, self.train, self.held_out = goals.loss, train, held_out
-        self.plan, self.seeds = plan, seeds
-        self.criteria = {name: torch.vmap(criterion) for name, criterion in goals.criteria.items()}
+        self.loss, self.criteria = goals
+        self.data = data
+        self.plan, self.seeds, self.device = plan, seeds, device
+        self.rows = 0
+        self.total = torch.zeros(len(seeds), dtype=torch.float64, device=device)
+        self.training: list[list[float]] = []
         self.diverged = torch.zeros(len(seeds), dtype=torch.long)
         self.stops = torch.full_like(self.diverged, plan.epochs) if stops is None else stops
         self.last = copy_of(network)
         self.curves: dict[str, list[list[float]]] = {name: [] for name in goals.criteria}
 
     def train_epoch(self) -> None:
-        rows, n = self.train, self.train.x.shape[1]
+        x, y = self._shuffled(*self.data.training(self.epoch))
+        self.rows = x.shape[1]
+        steps = math.ceil(self.rows / self.plan.batch_size)
+        objective = objective_at(self.loss, self.epoch)
+        self.network.train()
+        for batch in self.batches(self.rows, self.plan.batch_size):
+            u, v = x[:, batch], y[:, batch]
+            losses = objective(self.network(u), v)
+            step = self.epoch * steps + self.batch
+            # Their sum leaves each network its own gradient.
+            self.step(losses.sum(), self.plan.rate_at(step, self.plan.epochs * steps))
+            self.total += losses.detach() * u.shape[1]
+
+    def _shuffled(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """The rows of each network in an order that follows from its seed and the epoch."""
+        n = x.shape[1]
+        at_least_one(training_rows=n)
         orders = [
             torch.randperm(n, generator=generator(seed, "batches", self.epoch))
             for seed in self.seeds
         ]
-        order = torch.stack(orders)[..., None].to(rows.x.device)
-        x, y = rows.x.take_along_dim(order, 1), rows.y.take_along_dim(order, 1)
-        steps = math.ceil(n / self.plan.batch_size)
-        objective = objective_at(self.loss, self.epoch)
-        self.network.train()
-        for batch in self.batches(n, self.plan.batch_size):
-            # The loss is a mean over networks too; their sum leaves each its own gradient.
-            loss = objective(self.network(x[:, batch]), y[:, batch]) * len(self.seeds)
-            step = self.epoch * steps + self.batch
-            self.step(loss, self.plan.rate_at(step, self.plan.epochs * steps))
+        order = torch.cat([order + n * index for index, order in enumerate(orders)])
+        x, y = (
+            rows.flatten(0, 1).index_select(0, order.to(rows.device)).view_as(rows)
+            for rows in (x, y)
+        )
+        return x.to(self.device), y.to(self.device)
 
     def validate(self) -> None:
         done = self.epoch + 1
         self._take_last(done)
         if done % self.plan.check_every == 0 or done == self.plan.epochs:
             self._check()
+        self.total.zero_()
 
     def _take_last(self, done: int) -> None:
         """Takes over the weights of the networks whose last epoch this was."""
@@ -250,13 +239,16 @@ class _StackedTraining(Resumable):
     @torch.no_grad()
     def _check(self) -> None:
         """Evaluates the criteria, and selects the weights of networks that became better."""
+        x, y = (rows.to(self.device) for rows in self.data.validation(self.epoch))
+        at_least_one(validation_rows=x.shape[1])
         self.network.eval()
-        out = self.network(self.held_out.x)
+        out = self.network(x)
         for name, criterion in self.criteria.items():
-            values = criterion(out, self.held_out.y).double().cpu()
+            values = criterion(out, y).double().cpu()
             self._note_divergence(name, values)
             self.curves[name].append(values.tolist())
             self.select(name, values)
+        self.training.append((self.total / self.rows).tolist())
 
     def _note_divergence(self, name: str, values: Tensor) -> None:
         lost = ~values.isfinite() & (self.diverged == 0)
@@ -273,27 +265,28 @@ class _StackedTraining(Resumable):
         self.diverged[lost] = done
 
     def progress(self) -> str:
-        means = (
-            f"{name} {sum(curve[-1]) / len(curve[-1]):.4f}"
-            for name, curve in self.curves.items()
-            if curve
-        )
-        return ", ".join([f"{len(self.seeds)} networks", *means])
+        networks = len(self.seeds)
+        curves = {"training": self.training, **self.curves}
+        means = [f"{name} {sum(rows[-1]) / networks:.5f}" for name, rows in curves.items() if rows]
+        over = f", means over {networks} networks" if networks > 1 else ""
+        return ", ".join(means) + over
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         last = {f"last.{name}": value for name, value in self.last.items()}
-        return {**last, "diverged": self.diverged}, {"curves": self.curves}
+        tensors = {**last, "diverged": self.diverged, "total": self.total}
+        return tensors, {"training": self.training, "curves": self.curves}
 
     def restore(self, tensors: Mapping[str, Tensor], place: Mapping[str, Any]) -> None:
-        device = self.train.x.device
-        self.last = {name: value.to(device) for name, value in below("last.", tensors).items()}
-        self.diverged = tensors["diverged"]
-        self.curves = place["curves"]
+        last = below("last.", tensors)
+        self.last = {name: value.to(self.device) for name, value in last.items()}
+        self.diverged, self.total = tensors["diverged"], tensors["total"].to(self.device)
+        self.training, self.curves = place["training"], place["curves"]
 
     def outcome(self) -> StackedFit:
         return StackedFit(
             weights={name: best.weights for name, best in self.selections.items()},
             epochs={name: best.epoch + 1 for name, best in self.selections.items()},
+            training=torch.tensor(self.training, dtype=torch.float64),
             curves={name: torch.tensor(c, dtype=torch.float64) for name, c in self.curves.items()},
             last=self.last,
             diverged=self.diverged,

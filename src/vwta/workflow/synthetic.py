@@ -6,6 +6,7 @@ __all__ = ["SyntheticStudy"]
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from vwta.paper.estimators import measured_in
@@ -25,6 +26,29 @@ class SyntheticStudy(Study):
     def data(self, pattern: str) -> Callable[[Any], str]:
         """Input function: the file that belongs to the data that the job's protocol takes."""
         return taken_from(self.drawer, pattern)
+
+    def stack_data(self, pattern: str, network: str, is_planning: bool) -> Callable[[Any], str]:
+        """Input function: the data of a job that trains all seeds of a configuration at once.
+
+        That is so if none of them has been trained yet, or all. Otherwise, such as after a seed was
+        added, each is trained alone, by another rule, and nothing changes for those that exist.
+
+        Arguments:
+            pattern: of the file of data.
+            network: of the file of a network, with the wildcard seed.
+            is_planning: whether jobs are still to be chosen; a job that runs was.
+        """
+
+        def of(wildcards: Any) -> str:
+            seeds = self["seeds"]
+            files = [Path(network.format(**wildcards, seed=seed)) for seed in seeds]
+            exist = sum(file.exists() for file in files)
+            together = len(seeds) > 1 and self.scope(wildcards.protocol)["seeds"] == seeds
+            if is_planning and not (together and exist in (0, len(seeds))):
+                return "no stack"  # which nothing makes, so that Snakemake takes the other rule
+            return self.data(pattern)(wildcards)
+
+        return of
 
     def _drawn(self, wildcards: Any) -> Any:
         return self.protocols[self.drawer(wildcards.protocol)]["data"]
@@ -86,11 +110,12 @@ class SyntheticStudy(Study):
         return {**settings, "optimum": settings["optimum"] if own else None}
 
     def training_work(self, wildcards: Any) -> int:
-        """Millions of multiplications of a training, which its time is proportional to."""
+        """Millions of multiplications of a job's trainings, which its time is proportional to."""
         widths, rows = self["training"]["widths"], self["data"]["rows"]["train"]
         trunk = sum(before * after for before, after in itertools.pairwise([1, *widths]))
         heads = widths[-1] * NETWORKS[wildcards.model].outputs * int(wildcards.K)
-        return int(self["training"]["epochs"] * rows * (trunk + heads) // 10**6)
+        networks = 1 if wildcards.get("seed") else len(self["seeds"])
+        return int(networks * self["training"]["epochs"] * rows * (trunk + heads) // 10**6)
 
     def evaluation_work(self, wildcards: Any) -> int:
         """Thousands of rows times K of an evaluation, over its networks."""

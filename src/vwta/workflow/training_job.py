@@ -19,11 +19,12 @@ def training_job(
     Arguments:
         snakemake: the object of this name that Snakemake gives to scripts.
         K: number of atoms; a wildcard if there is none.
-        outputs: file of each split; if there are none, the output is that of the wildcard `seed`.
+        outputs: file of each split; if there are none, the outputs are named by their seeds.
     """
     wildcards, params = snakemake.wildcards, snakemake.params
     if outputs is None:
-        outputs = {int(wildcards.seed): Path(snakemake.output[0])}
+        files = [Path(path) for path in snakemake.output]
+        outputs = {int(file.stem.removeprefix("seed")): file for file in files}
     return Job(
         dataset=wildcards.dataset,
         model=wildcards.model,

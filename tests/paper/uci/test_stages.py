@@ -29,6 +29,7 @@ from vwta.paper.uci.search import Search, find
 from vwta.paper.uci.splits import divide
 from vwta.paper.uci.train import Settings, train
 from vwta.seeds import stream
+from vwta.training.loop import FixedData
 from vwta.training.stacking import Plan, Rows, fit_stacked
 
 N, COUNT = 120, 3
@@ -150,7 +151,8 @@ def test_networks_are_those_of_one_stack(data: Path, trained: dict[str, list[Pat
     one, held_out = (
         Rows(*(part[2:].float() for part in rows)) for rows in (parts.train, parts.validation)
     )
-    alone = fit_stacked([network], loss, {"loss": loss}, one, held_out, Plan(**PAPER.plan), [seed])
+    rows, plan = FixedData(one, held_out), Plan(**PAPER.plan)
+    alone = fit_stacked([network], loss, {"loss": loss}, rows, plan, [seed])
     assert metadata["epochs"]["loss"][1] == alone.epochs["loss"].item()
     for name, value in below("loss.1.", tensors).items():
         assert torch.allclose(value, alone.weights["loss"][name][0], atol=1e-4)
@@ -183,7 +185,7 @@ def test_networks_can_be_trained_anew_on_all_rows(data: Path, tmp_path: Path) ->
         Rows(*(part.float() for part in rows)) for rows in (parts.whole, parts.validation)
     )
     plan = Plan(**PAPER.plan)
-    done = fit_stacked(networks, loss, {"loss": loss}, whole, held_out, plan, seeds)
+    done = fit_stacked(networks, loss, {"loss": loss}, FixedData(whole, held_out), plan, seeds)
     for name, value in below("final.0.", tensors).items():
         assert torch.equal(value, done.last[name][1])
         assert not torch.equal(value, tensors[f"last.0.{name}"])
@@ -257,7 +259,7 @@ def test_networks_trained_anew_stop_where_the_selected_ones_did(data: Path, tmp_
         one, other = (Rows(*(part[[split]] for part in rows)) for rows in (whole, held_out))
         plan = Plan(**{**fast, "epochs": epochs})
         loss = partial(losses.scoring, score_reduction="sum")
-        done = fit_stacked([network], loss, {"loss": loss}, one, other, plan, [seed])
+        done = fit_stacked([network], loss, {"loss": loss}, FixedData(one, other), plan, [seed])
         for name, value in below("final.0.", tensors).items():
             assert torch.allclose(value, done.last[name][0], atol=1e-3)
 

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-__all__ = ["Annealing", "FreshData", "Settings", "train"]
+__all__ = ["Annealing", "FreshData", "FreshStack", "Settings", "train"]
 
+import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import torch
 from torch import Tensor, nn
 
-from vwta.io.storage import read_tensors, sha256
+from vwta.io.storage import in_chunks, read_tensors, sha256
 from vwta.nn import losses
-from vwta.nn.networks import WTANetwork
+from vwta.nn.networks import WTANetwork, initialise
 from vwta.nn.starts import k_means_plus_plus, start_at
 from vwta.paper.networks import NETWORKS, build
 from vwta.paper.registry import named
 from vwta.paper.synthetic.true_laws import Problem, inputs, problem
-from vwta.paper.training import Job, Recipe, taken, train_seeds
+from vwta.paper.training import Job, Recipe, Run, taken
 from vwta.seeds import generator
-from vwta.training.loop import Data, FixedData, Objective, Schedule, Scheduled
+from vwta.training.loop import FixedData, Objective, Scheduled, write_fit
+from vwta.training.stacking import Plan, Rows, StackedData, StackedFit, fit_stacked
+
+logger = logging.getLogger(__name__)
 
 LIMIT = 0.999  # a tanh reaches no further without its gradient vanishing
 
@@ -99,8 +104,29 @@ class FreshData:
         return x, law.sample(x, 1, source).squeeze(0)
 
 
+@dataclass(frozen=True)
+class FreshStack:
+    """New rows for each epoch and each of some networks."""
+
+    members: Sequence[FreshData]
+
+    def training(self, epoch: int) -> tuple[Tensor, Tensor]:
+        return self._stack([member.training(epoch) for member in self.members])
+
+    def validation(self, epoch: int) -> tuple[Tensor, Tensor]:
+        return self._stack([member.validation(epoch) for member in self.members])
+
+    @staticmethod
+    def _stack(rows: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+        x, y = zip(*rows, strict=True)
+        return torch.stack(x), torch.stack(y)
+
+
 def train(job: Job, data: Path, constants: Mapping[str, Any], settings: Settings) -> None:
-    """Trains synthetic networks, one for each seed, see :func:`vwta.paper.training.train_seeds`.
+    """Trains synthetic networks of all seeds as one stack.
+
+    Outputs hold the weights selected by each criterion, `loss.*` and so on, and the `curve` of each
+    epoch's losses.
 
     Arguments:
         job: what to train.
@@ -111,10 +137,8 @@ def train(job: Job, data: Path, constants: Mapping[str, Any], settings: Settings
     law = problem(job.dataset, **constants)
     tensors, _ = read_tensors(data)
     recipe = _recipe(job.model, job.K, settings)
-    schedule = Schedule(settings.epochs, settings.batch_size, settings.learning_rate)
-
-    def rows(seed: int) -> Data:
-        return _data(law, tensors, settings, seed)
+    plan = Plan(settings.epochs, settings.batch_size, settings.learning_rate)
+    rows = _data(law, tensors, settings, [*job.outputs])
 
     def start(network: nn.Module, seed: int) -> None:
         if settings.start == "k_means_plus_plus" and isinstance(network, WTANetwork):
@@ -122,7 +146,7 @@ def train(job: Job, data: Path, constants: Mapping[str, Any], settings: Settings
             start_at(network.heads, k_means_plus_plus(inside, job.K, generator(seed, "start")))
 
     run = job.begin(sha256(data), asdict(settings))
-    train_seeds(job, run, recipe, build, rows, schedule, start)
+    _train_stack(job, run, recipe, rows, plan, start)
 
 
 def _recipe(model: str, K: int, settings: Settings) -> Recipe:
@@ -163,8 +187,61 @@ def _bins(fixed: bool, settings: Settings, K: int) -> dict[str, Any]:
     return bins
 
 
-def _data(law: Problem, tensors: Mapping[str, Tensor], settings: Settings, seed: int) -> Data:
-    training, validation = ((tensors[f"x_{s}"], tensors[f"y_{s}"]) for s in ("train", "validation"))
+def _data(
+    law: Problem, tensors: Mapping[str, Tensor], settings: Settings, seeds: Sequence[int]
+) -> StackedData:
+    """The rows of each seed: the same for all, or fresh ones of its own."""
+    training, validation = (
+        Rows(*(tensors[f"{axis}_{split}"].expand(len(seeds), -1, -1) for axis in "xy"))
+        for split in ("train", "validation")
+    )
     if settings.epochs_see == "the same rows":
         return FixedData(training, validation)
-    return FreshData(law, len(training[0]), len(validation[0]), seed, settings.clouds)
+    n, held_out = training.x.shape[1], validation.x.shape[1]
+    return FreshStack([FreshData(law, n, held_out, seed, settings.clouds) for seed in seeds])
+
+
+def _train_stack(
+    job: Job,
+    run: Run,
+    recipe: Recipe,
+    rows: StackedData,
+    plan: Plan,
+    start: Callable[[nn.Module, int], None],
+) -> None:
+    """Trains the networks of all seeds at once.
+
+    Arguments:
+        job: what to train.
+        run: its run.
+        recipe: network, loss and criteria; losses have a value for each network.
+        rows: the data of each seed.
+        plan: epochs, batch size, learning rate.
+        start: sets the weights of a new network for a seed.
+    """
+    seeds = [*job.outputs]
+    names = job.model, job.dataset, job.K, ", ".join(map(str, seeds)), run.device
+    logger.info("%s on %s, K=%d, seeds %s, on %s", *names)
+    networks = [initialise(recipe.specification, seed, build) for seed in seeds]
+    for network, seed in zip(networks, seeds, strict=True):
+        start(network, seed)
+    checkpoint = run.folder / "stack.checkpoint"
+    loss, criteria = recipe.loss, recipe.criteria
+    done = fit_stacked(networks, loss, criteria, rows, plan, seeds, run.device, checkpoint)
+    _refuse_divergence(done, seeds, plan)
+
+    def make(seed: int, path: Path) -> None:
+        alone = done.of(seeds.index(seed))
+        record = run.record(seed=seed, stack=len(seeds), seconds=alone.seconds)
+        write_fit(path, alone, {"network": recipe.specification, "provenance": record})
+
+    in_chunks(job.outputs, make, run.folder)
+
+
+def _refuse_divergence(done: StackedFit, seeds: Sequence[int], plan: Plan) -> None:
+    """Raises an error if a network diverged."""
+    epochs = zip(seeds, done.diverged.tolist(), strict=True)
+    if lost := [f"seed {seed} at epoch {epoch}" for seed, epoch in epochs if epoch]:
+        raise FloatingPointError(
+            f"{', '.join(lost)}: not finite; lower the learning rate (now {plan.learning_rate})"
+        )

@@ -18,6 +18,7 @@ from torch import Tensor
 from vwta.io.storage import in_chunks, read_tensors, sha256, write_tensors
 from vwta.nn import losses
 from vwta.nn.networks import initialise
+from vwta.nn.stacks import unstack
 from vwta.paper.networks import NETWORKS, build
 from vwta.paper.registry import Loss, named
 from vwta.paper.training import Job, taken
@@ -25,8 +26,8 @@ from vwta.paper.uci.choice import choose
 from vwta.paper.uci.datasets import official_splits
 from vwta.paper.uci.splits import Division, divide
 from vwta.seeds import stream
-from vwta.training.loop import Objective
-from vwta.training.stacking import Plan, Rows, StackedFit, fit_stacked, unstack
+from vwta.training.loop import FixedData, Objective
+from vwta.training.stacking import Plan, Rows, StackedFit, fit_stacked
 
 logger = logging.getLogger(__name__)
 
@@ -176,15 +177,14 @@ class _Trainings:
         logger.info("%s, restart %d of %d", name, restart + 1, len(self.restarts))
         seeds = [stream(self.settings.seed, "network", split, restart) for split in self.splits]
         loss = _set(self.loss, self.settings, betas.to(self.device))
-        criterion = _set(self.loss, self.settings, betas[0, 0])
         return fit_stacked(
             [initialise(self.specification, seed, build) for seed in seeds],
             loss,
-            {"loss": criterion, **self.criteria},
-            rows,
-            self.held_out,
+            {"loss": loss, **self.criteria},
+            FixedData(rows, self.held_out),
             self.plan,
             seeds,
+            self.device,
             self.folder / f"{name}_{restart}.checkpoint",
             stops,
         )
