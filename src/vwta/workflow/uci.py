@@ -71,8 +71,8 @@ class UCIStudy(Study):
         return int(min(most, self.files[dataset]["splits"]["count"]))
 
     def models(self, protocol: str) -> list[str]:
-        """The networks that a protocol evaluates."""
-        wanted = self["protocols"][protocol].get("models", self["models"])
+        """The networks that a protocol evaluates: all of the study, or those that it names."""
+        wanted = self.protocols[protocol].get("models", self["models"])
         return [name for name in self["models"] if name in wanted]
 
     def networks_by_model(self, pattern: str) -> Callable[[Any], dict[str, str]]:

@@ -44,7 +44,9 @@ def verdict(held: int, judged: int, quantifier: str = "all") -> str:
     ("quantifier", "held", "word"),
     [
         ("all", 4, "holds"),
-        ("all", 3, "mixed"),
+        ("all", 3, "mostly"),
+        ("all", 2, "mixed"),
+        ("all", 1, "rarely"),
         ("all", 0, "fails"),
         ("most", 3, "holds"),
         ("most", 2, "mixed"),

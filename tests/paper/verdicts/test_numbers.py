@@ -34,6 +34,8 @@ PRINTED: dict[str, Any] = {
     "printed": 2.0,
     "printed_deviation": 0.3,
     "printed_runs": 4,
+    "in_source": math.nan,
+    "in_source_deviation": math.nan,
 }
 # Four splits with a mean of 0 and a standard deviation of .4.
 SPLITS = [0.4 * sign * math.sqrt(0.75) for sign in (1, -1, 1, -1)]
@@ -166,6 +168,19 @@ def test_what_is_missing() -> None:
     assert nothing["verdict"] == "not comparable"
     assert nothing["reason"] == "the paper prints no number"
     assert judge([math.nan, 1.0])["reason"] == "our number is not finite"
+
+
+@pytest.mark.parametrize(
+    ("found", "deviation", "word"),
+    [(2.0, 0.3, "quoted"), (2.1, 0.3, "not comparable"), (2.0, 0.4, "not comparable")],
+)
+def test_quotations_are_compared_with_their_source(
+    found: float, deviation: float, word: str
+) -> None:
+    outcome = judge([9.0], {"in_source": found, "in_source_deviation": deviation})
+    assert outcome["verdict"] == word
+    if word != "quoted":
+        assert outcome["reason"] == f"misquoted: its source has {found:g} ± {deviation:g}"
 
 
 def test_remarks() -> None:

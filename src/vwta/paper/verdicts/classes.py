@@ -29,19 +29,21 @@ def class_of(verdicts: Mapping[str, str]) -> str:
     """The class of a number.
 
     Arguments:
-        verdicts: its verdict under each protocol; none where it was not judged.
+        verdicts: its verdict under each protocol; empty where it was not judged, as for sizes of
+            data sets, which no protocol changes.
 
     Example:
         >>> class_of({"literal": "worse", "paper": "better", "released": "not run"})
         'from the text, converged'
     """
-    words = {verdicts.get(protocol, "not run") for protocol in BY_PROTOCOL}
+    words = {protocol: verdicts.get(protocol) for protocol in BY_PROTOCOL}
+    words["literal"] = words["literal"] or words["paper"]
     for protocol, name in BY_PROTOCOL.items():
-        if verdicts.get(protocol) in OBTAINED:
+        if words[protocol] in OBTAINED:
             return name
-    if "worse" in words:
+    if "worse" in words.values():
         return NEITHER
-    return next(word for word in (QUOTED, "not comparable", "not run") if word in words)
+    return next(word for word in (QUOTED, "not comparable", "not run") if word in words.values())
 
 
 def group_of(method: str) -> str:

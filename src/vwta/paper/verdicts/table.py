@@ -136,11 +136,10 @@ def judge_all(
     table = table.astype(COLUMNS)
     words = table.pivot(index=["kind", "id"], columns="protocol", values="verdict")
     words = words.reindex(columns=[*settings.protocols, PRINTED]).fillna("")
-    classes = [class_of(row) for row in words.to_dict("records")]
+    judged = zip(words.index, words.to_dict("records"), strict=True)
+    classes = [class_of(row) if kind == "number" else "" for (kind, _), row in judged]
     words.columns = [f"under_{name}" for name in words.columns]
     table = table.join(words.assign(class_=classes), on=["kind", "id"])
-    numbers_only = table["kind"] == "number"
-    table["class_"] = table["class_"].where(numbers_only, "")
     table["group"] = [group_of(name) if name else "" for name in table["method"]]
     differences = measure(settings.differences, evidence)
     return Verdicts(table, differences, tiers, settings.headline)
