@@ -1,7 +1,7 @@
 """What every law is asked for, whatever its space, beside what it should be."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,16 @@ class Reference:
     shares: Callable[[Law, int, int], list[tuple[Callable[[np.ndarray], np.ndarray], float]]]
     targets: Callable[[Law, int, Generator], np.ndarray]
     log_density: Callable[[float, float], float]
+
+
+Check = Callable[[Law, Reference], Iterator[Found]]
+
+
+def asked(categories: Iterable[str], small: Iterable[str]) -> list[tuple[Check, str]]:
+    """Checks of the categories of a space; moments need all cells, so those of few atoms alone."""
+    checks = (log_masses, log_densities, samples)
+    each = [(check, category) for check in checks for category in categories]
+    return each + [(means_and_variances, category) for category in small]
 
 
 def log_masses(law: Law, about: Reference) -> Iterator[Found]:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 from fuzz import checks, reference
-from fuzz.cases import Found, check_cases
+from fuzz.cases import Found, mistakes
 from fuzz.laws import LINE, Law, flat_law
 from fuzz.reference import Moments
 
@@ -73,34 +73,18 @@ def _below(cut: float) -> Callable[[np.ndarray], np.ndarray]:
 ABOUT = checks.Reference(moments, tolerance, shares, checks.near_and_far, log_density)
 
 
-def run(category: str, check: Callable[[Law], Iterator[Found]]) -> None:
-    check_cases("line", category, len(LINE), law_of, check)
-
-
-@pytest.mark.parametrize("category", LINE)
-def test_masses(category: str) -> None:
-    run(category, lambda law: checks.log_masses(law, ABOUT))
-
-
-@pytest.mark.parametrize("category", LINE)
-def test_densities(category: str) -> None:
-    run(category, lambda law: checks.log_densities(law, ABOUT))
-
-
-@pytest.mark.parametrize("category", SMALL)
-def test_moments(category: str) -> None:
-    run(category, lambda law: checks.means_and_variances(law, ABOUT))
-
-
-@pytest.mark.parametrize("category", LINE)
-def test_samples(category: str) -> None:
-    run(category, lambda law: checks.samples(law, ABOUT))
+@pytest.mark.parametrize(("check", "category"), checks.asked(LINE, SMALL))
+def test_laws(check: checks.Check, category: str) -> None:
+    """Masses, densities, moments and samples, each against its reference."""
+    wrong = mistakes("line", category, len(LINE), law_of, lambda law: check(law, ABOUT))
+    assert not wrong, wrong
 
 
 @pytest.mark.parametrize("category", SMALL)
 def test_distribution_functions(category: str) -> None:
     """Masses of half-lines and intervals; all of the line has mass 1."""
-    run(category, intervals)
+    wrong = mistakes("line", category, len(LINE), law_of, intervals)
+    assert not wrong, wrong
 
 
 def intervals(law: Law) -> Iterator[Found]:

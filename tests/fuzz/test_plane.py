@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 from fuzz import checks, reference
-from fuzz.cases import Found, check_cases
+from fuzz.cases import Found, mistakes
 from fuzz.laws import PLANE, Law, flat_law
 from fuzz.reference import Moments, Polygon
 
@@ -82,28 +82,11 @@ def _below(axis: int, cut: float) -> Callable[[np.ndarray], np.ndarray]:
 ABOUT = checks.Reference(moments, tolerance, shares, checks.near_and_far, log_density)
 
 
-def run(category: str, check: Callable[[Law, checks.Reference], Iterator[Found]]) -> None:
-    check_cases("plane", category, len(PLANE), law_of, lambda law: check(law, ABOUT))
-
-
-@pytest.mark.parametrize("category", PLANE)
-def test_masses(category: str) -> None:
-    run(category, checks.log_masses)
-
-
-@pytest.mark.parametrize("category", PLANE)
-def test_densities(category: str) -> None:
-    run(category, checks.log_densities)
-
-
-@pytest.mark.parametrize("category", SMALL)
-def test_moments(category: str) -> None:
-    run(category, checks.means_and_variances)
-
-
-@pytest.mark.parametrize("category", PLANE)
-def test_samples(category: str) -> None:
-    run(category, checks.samples)
+@pytest.mark.parametrize(("check", "category"), checks.asked(PLANE, SMALL))
+def test_laws(check: checks.Check, category: str) -> None:
+    """Masses, densities, moments and samples, each against its reference."""
+    wrong = mistakes("plane", category, len(PLANE), law_of, lambda law: check(law, ABOUT))
+    assert not wrong, wrong
 
 
 @pytest.mark.parametrize("heading", [(1.0, 0.0), (0.6, 0.8), (0.3, -0.7)])
@@ -122,7 +105,8 @@ def test_atoms_on_a_line_are_those_of_the_line(heading: tuple[float, float], sid
 @pytest.mark.parametrize("category", WHOLE)
 def test_cells_integrate_to_their_masses(category: str) -> None:
     """Densities, summed over the nodes of one cell, give the mass of its atom."""
-    check_cases("plane", category, len(PLANE), law_of, integral)
+    wrong = mistakes("plane", category, len(PLANE), law_of, integral)
+    assert not wrong, wrong
 
 
 def integral(law: Law) -> Iterator[Found]:

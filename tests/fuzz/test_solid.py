@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 from fuzz import checks, reference
-from fuzz.cases import Found, check_cases
+from fuzz.cases import Found, mistakes
 from fuzz.laws import SOLID, Law, solid_law
 from fuzz.reference import Moments
 
@@ -133,8 +133,8 @@ def about(
     return checks.Reference(cells, tolerance, shares, checks.near_and_far, density)
 
 
-def run(category: str, check: Callable[[Law], Iterator[Found]], outside: float = 0.0) -> None:
-    check_cases("solid", category, len(SOLID), law_of, check, outside)
+def wrong(category: str, check: Callable[[Law], Iterator[Found]], outside: float = 0.0) -> str:
+    return mistakes("solid", category, len(SOLID), law_of, check, outside)
 
 
 @pytest.mark.parametrize("category", BLOCKS)
@@ -146,23 +146,27 @@ def test_blocks_are_exact(category: str) -> None:
         yield from checks.means_and_variances(law, about(law, closed_form))
         yield Found("stated error", float(_errors(law.category, law.seed).max()), 0.0, 1e-300)
 
-    run(category, exact)
+    found = wrong(category, exact)
+    assert not found, found
 
 
 @pytest.mark.parametrize("category", PRISMS)
 def test_masses(category: str) -> None:
-    run(category, lambda law: checks.log_masses(law, about(law, stated)), 0.01)
+    found = wrong(category, lambda law: checks.log_masses(law, about(law, stated)), 0.01)
+    assert not found, found
 
 
 @pytest.mark.parametrize("category", SOLID)
 def test_densities(category: str) -> None:
-    run(category, lambda law: checks.log_densities(law, about(law, rounding, as_stated)))
+    found = wrong(category, lambda law: checks.log_densities(law, about(law, rounding, as_stated)))
+    assert not found, found
 
 
 @pytest.mark.parametrize("category", PRISMS)
 def test_moments(category: str) -> None:
     """Means and variances lie within three stated errors."""
-    run(category, within_stated, 0.01)
+    found = wrong(category, within_stated, 0.01)
+    assert not found, found
 
 
 def within_stated(law: Law) -> Iterator[Found]:
@@ -195,4 +199,5 @@ def test_bad_tolerances_are_named() -> None:
 
 @pytest.mark.parametrize("category", SOLID)
 def test_samples(category: str) -> None:
-    run(category, lambda law: checks.samples(law, about(law, stated)))
+    found = wrong(category, lambda law: checks.samples(law, about(law, stated)))
+    assert not found, found

@@ -6,13 +6,13 @@ a few such roundings in addition. In float32 unit vectors and results are rounde
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 import pytest
 from fuzz import checks
-from fuzz.cases import Found, check_cases
+from fuzz.cases import mistakes
 from fuzz.laws import SPHERE, Law, sphere_law, unit
 from fuzz.reference import Moments, SphereCell, twins
 from numpy.random import Generator
@@ -90,25 +90,8 @@ def targets(law: Law, row: int, rng: Generator) -> np.ndarray:
 ABOUT = checks.Reference(moments, tolerance, shares, targets, log_density)
 
 
-def run(category: str, check: Callable[[Law, checks.Reference], Iterator[Found]]) -> None:
-    check_cases("sphere", category, len(SPHERE), law_of, lambda law: check(law, ABOUT))
-
-
-@pytest.mark.parametrize("category", SPHERE)
-def test_masses(category: str) -> None:
-    run(category, checks.log_masses)
-
-
-@pytest.mark.parametrize("category", SPHERE)
-def test_densities(category: str) -> None:
-    run(category, checks.log_densities)
-
-
-@pytest.mark.parametrize("category", SMALL)
-def test_moments(category: str) -> None:
-    run(category, checks.means_and_variances)
-
-
-@pytest.mark.parametrize("category", SPHERE)
-def test_samples(category: str) -> None:
-    run(category, checks.samples)
+@pytest.mark.parametrize(("check", "category"), checks.asked(SPHERE, SMALL))
+def test_laws(check: checks.Check, category: str) -> None:
+    """Masses, densities, moments and samples, each against its reference."""
+    wrong = mistakes("sphere", category, len(SPHERE), law_of, lambda law: check(law, ABOUT))
+    assert not wrong, wrong

@@ -8,7 +8,7 @@ from vwta.paper.verdicts.overview import overview
 from vwta.workflow.job import job
 
 
-def judged(folder):
+def judged(folder: Path) -> str:
     """The overview of what is published in a folder, as this repository judges it."""
     return overview(judge_folder(folder, Path(snakemake.params.config)), folder)
 
