@@ -57,7 +57,11 @@ STUDY = SyntheticStudy(
     read_protocols(ROOT, "synthetic", config["synthetic"]["protocols"]),
 )
 UCI_STUDY = UCIStudy(
-    config["uci"], read_protocols(ROOT, "uci", config["uci"]["protocols"]), FILES["uci"]
+    config["uci"],
+    read_protocols(
+        ROOT, "uci", [*config["uci"]["protocols"], *config["uci"]["ablations"]]
+    ),
+    FILES["uci"],
 )
 AUDIO_STUDY = AudioStudy(
     config["audio"],
@@ -68,7 +72,6 @@ HEADLINE = STUDY["headline"]
 GPUS = int(config["device"] == "cuda")
 TARGETS = {}  # files of each target that users may ask for
 
-refuse(UCI_STUDY.untrained(), "The configuration of uci.training")
 refuse(UCI_STUDY.lost_tables(), "The tables of your own in uci.datasets")
 ABSENT = UCI_STUDY.absent(Path(NOTES), Path(CACHE))
 UCI_SETS = [name for name in UCI_STUDY.asked if name not in ABSENT]

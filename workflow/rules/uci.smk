@@ -8,7 +8,7 @@ TARGETS["uci"] = expand(
 COLLECTED["uci"] = {
     table: expand(
         f"{UCI}/{UCI_RUN}/{table}.parquet",
-        protocol=UCI_STUDY["protocols"],
+        protocol=UCI_STUDY.protocols,
         dataset=UCI_SETS,
     )
     for table in ("evaluation", "searches")

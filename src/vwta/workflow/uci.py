@@ -39,14 +39,6 @@ class UCIStudy(Study):
         own = (entry for entry in entries if isinstance(entry, dict))
         self.own = {set_name(entry): entry for entry in own}
 
-    def untrained(self) -> list[str]:
-        """A line for each protocol without the sizes of the networks that it trains."""
-        return [
-            f"uci.training.{name}: missing, as uci.protocols has {name}"
-            for name in self.trainers
-            if name not in self["training"]
-        ]
-
     def lost_tables(self) -> list[str]:
         """A line for each of the user's own tables that is missing."""
         return [
@@ -85,16 +77,16 @@ class UCIStudy(Study):
     def training(self, wildcards: Any) -> dict[str, Any]:
         """All that the job's training depends on, besides its data."""
         switches = self.protocols[wildcards.protocol]
-        settings = self["training"][wildcards.protocol] | switches["data"] | switches["training"]
+        settings = self._sizes(wildcards) | switches["data"] | switches["training"]
         plan = {name: settings.pop(name) for name in PLANNED}
-        widths = settings.pop("widths")
-        return {
-            "plan": plan,
-            "widths": widths.get(wildcards.dataset, widths["others"]),
-            "seed": self["seed"],
-            "bins": self["bins"],
-            **settings,
-        }
+        return {"plan": plan, "seed": self["seed"], "bins": self["bins"], **settings}
+
+    def _sizes(self, wildcards: Any) -> dict[str, Any]:
+        """Sizes and lengths of the job's training: of its protocol, on its data set."""
+        sizes: dict[str, Any] = self["training"].get(wildcards.protocol, self["training"]["paper"])
+        by_set = {name: sizes[name] for name in ("widths", "restarts")}
+        mine = {name: of.get(wildcards.dataset, of["others"]) for name, of in by_set.items()}
+        return {**sizes, **mine}
 
     def evaluation(self, wildcards: Any) -> dict[str, Any]:
         """All that the job's evaluation depends on, besides its networks."""
@@ -104,23 +96,22 @@ class UCIStudy(Study):
 
     def _passes(self, wildcards: Any, epochs: int) -> int:
         """Passes over a row in so many epochs, over all networks of a job."""
-        restarts: int = self["training"][wildcards.protocol]["restarts"]
-        return epochs * self.splits(wildcards.dataset) * restarts * self._rows(wildcards)
+        networks: int = self.splits(wildcards.dataset) * self._sizes(wildcards)["restarts"]
+        return epochs * networks * self._rows(wildcards)
 
     def _rows(self, wildcards: Any) -> int:
         return int(self.files.get(wildcards.dataset, UNKNOWN)["rows"])
 
     def work(self, wildcards: Any) -> int:
         """Thousands of passes over a row, over all networks of a job."""
-        epochs = self["training"][wildcards.protocol]["epochs"]
-        return self._passes(wildcards, epochs) // 10**3
+        return self._passes(wildcards, self._sizes(wildcards)["epochs"]) // 10**3
 
     def minutes(self, wildcards: Any, attempt: int) -> int:
         """The time limit of a training, by the passes that it takes at most.
 
         The slowest of those measured (docs/cluster.md) took 10 ms for 1,000 passes over a row.
         """
-        settings = self["training"][wildcards.protocol]
+        settings = self._sizes(wildcards)
         epochs = settings["epochs"]
         if settings["steps"]:
             most = 1 + settings["steps"] * settings["batch_size"] // self._rows(wildcards)
@@ -129,7 +120,7 @@ class UCIStudy(Study):
 
     def searched(self, protocol: str) -> list[str]:
         """The methods whose bandwidth a protocol searches; those of ensembles last."""
-        ensembles = [True] if self["training"][self.trainer(protocol)]["restarts"] > 1 else []
+        ensembles = [True] if self.protocols[protocol]["evaluation"]["ensembles"] else []
         return [method for averaged in (False, *ensembles) for method in _swept(averaged)]
 
     @property

@@ -55,7 +55,15 @@ SEARCH: dict[str, Any] = {
     "tolerance": 0.1,
     "takes": "lowest",
 }
-MEASURE = Measure(seed=7, held_out=0.2, selected_by=None, search=SEARCH, domain="line", level=0.9)
+MEASURE = Measure(
+    seed=7,
+    held_out=0.2,
+    selected_by=None,
+    search=SEARCH,
+    domain="line",
+    ensembles=True,
+    level=0.9,
+)
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +153,7 @@ def test_networks_are_those_of_one_stack(data: Path, trained: dict[str, list[Pat
     assert metadata["provenance"]["split"] == 2
     raw, _ = read_tensors(data)
     parts = divide(raw["inputs"], raw["target"], splits(N, COUNT), 0.2, seed=7)
-    seed = stream(7, "network", 2, 1)
+    seed = stream(8, "network", 2)
     network = initialise(metadata["network"], seed, build)
     loss = partial(losses.wta, beta=1.0, score_reduction="sum")
     one, held_out = (
@@ -178,7 +186,7 @@ def test_networks_can_be_trained_anew_on_all_rows(data: Path, tmp_path: Path) ->
     tensors, metadata = read_tensors(files[1])
     raw, _ = read_tensors(data)
     parts = divide(raw["inputs"], raw["target"], splits(N, 2), 0.2, seed=7)
-    seeds = [stream(7, "network", split, 0) for split in range(2)]
+    seeds = [stream(7, "network", split) for split in range(2)]
     networks = [initialise(metadata["network"], seed, build) for seed in seeds]
     loss = partial(losses.wta, beta=1.0, score_reduction="softmax")
     whole, held_out = (
@@ -254,7 +262,7 @@ def test_networks_trained_anew_stop_where_the_selected_ones_did(data: Path, tmp_
     assert len(set(lowest)) > 1
     for split, epochs in enumerate(lowest):
         tensors, metadata = read_tensors(files[split])
-        seed = stream(7, "network", split, 0)
+        seed = stream(7, "network", split)
         network = initialise(metadata["network"], seed, build)
         one, other = (Rows(*(part[[split]] for part in rows)) for rows in (whole, held_out))
         plan = Plan(**{**fast, "epochs": epochs})
@@ -272,7 +280,7 @@ def test_steps_are_limited_in_whole_epochs(data: Path, tmp_path: Path) -> None:
         train(
             Job("toy", "hist", 5, {0: path}, tmp_path / "unfinished", "cpu", "code"), data, settings
         )
-        assert len(read_tensors(path)[0]["curve.0"]) == epochs
+        assert len(read_tensors(path)[0]["curve.loss.0"]) == epochs
 
 
 def test_the_published_mixture_loss_has_the_normaliser_of_the_plane() -> None:

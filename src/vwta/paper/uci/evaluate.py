@@ -38,6 +38,7 @@ SEARCH_COLUMNS = {
     "protocol": "str",
     "dataset": "str",
     "method": "str",
+    "seed": "Int64",
     "split": "Int64",
     "h": "float64",
     "nll": "float64",
@@ -51,12 +52,14 @@ class Settings:
     """How estimators of the UCI study are measured.
 
     Attributes:
-        seed: seed of the choice of validation rows.
+        seed: seed of the choice of validation rows and of the first networks; those of restart r
+            have `seed` + r.
         held_out: as in training.
         selected_by: which of the stored weights of WTA networks are taken: `loss`, `distance`,
             `last`; None for those that their training took.
         search: the fields of :class:`vwta.paper.uci.search.Search`.
         domain: where cells are cut: the whole line, or the interval of the published code.
+        ensembles: whether the averages of all restarts are measured, besides each alone.
         level: of the central intervals whose coverage is measured.
     """
 
@@ -65,6 +68,7 @@ class Settings:
     selected_by: Literal["loss", "distance", "last"] | None
     search: dict[str, Any]
     domain: Literal["line", "published"]
+    ensembles: bool
     level: float
 
 
@@ -121,7 +125,7 @@ def evaluate(
                 (tried if "chosen" in row else rows).append({"split": split, **row})
     common = {"protocol": protocol, "dataset": dataset}
     record = {"provenance": provenance(code=code, data=sha256(data), trainings=trainings)}
-    table = tidy(rows, study="uci", K=K, seed=settings.seed, **common)
+    table = tidy(rows, study="uci", K=K, **common)
     write_table(metrics, table, {**record, **common, "discrete": facts["discrete"]})
     search = pd.DataFrame([{**common, **row} for row in tried], columns=list(SEARCH_COLUMNS))
     brief = {key: value for key, value in record["provenance"].items() if key != "trainings"}
@@ -154,17 +158,19 @@ def _measure(
 ) -> Iterator[dict[str, Any]]:
     """Rows of metrics, and of the searches, of all methods of the networks of a split.
 
-    The first networks are those whose bandwidths are searched, the others are tested.
+    The first networks are those whose bandwidths are searched, the others are tested. Rows of a
+    network have its seed, those of an ensemble the first one.
     """
     kind = metadata["network"]["kind"]
     validation, test, _, deviation = split
     search = Search(**settings.search)
-    for method, restarts in _methods(kind, len(final)).items():
-        tuned, tested = validated[:restarts], final[:restarts]
+    for method, part in _methods(kind, len(final), settings.ensembles):
+        tuned, tested = validated[part], final[part]
+        common = {"method": method, "seed": settings.seed + part.start}
         if not all(map(_is_finite, [*tuned, *tested])):
             logger.warning("%s: weights are not finite, so its metrics are not either", method)
             for metric in ("nll", "rmse"):
-                yield {"method": method, "metric": metric, "value": math.nan, "n": len(test.y)}
+                yield {**common, "metric": metric, "value": math.nan, "n": len(test.y)}
             continue
         space = _space(split, [*tuned, *tested], settings.domain)
         law, h = law_of(method, tested, test.x, space), None
@@ -176,21 +182,21 @@ def _measure(
                 logger.warning(
                     "%s: the search for h ends at the interval's border, %.4g", method, h
                 )
-            yield from _search_rows(method, found, deviation)
+            yield from ({**common, **row} for row in _search_rows(found, deviation))
         mean = mean_of_atoms(tested, test.x)
         for row in _rows(law, mean, test.y, deviation, step, settings.level):
-            yield {"method": method, "h": h, "tuned": h is not None, "n": len(test.y), **row}
+            yield {**common, "h": h, "tuned": h is not None, "n": len(test.y), **row}
     if any(recipe.kernel == "own" for recipe in measured_in("uci", kind).values()):
         diverged = sum(epoch > 0 for epoch in metadata["diverged"])
         count = len(metadata["diverged"])
-        yield {"method": kind, "metric": "diverged", "value": diverged, "n": count}
+        common = {"method": kind, "seed": settings.seed}
+        yield {**common, "metric": "diverged", "value": diverged, "n": count}
 
 
-def _search_rows(method: str, found: Found, deviation: float) -> Iterator[dict[str, Any]]:
+def _search_rows(found: Found, deviation: float) -> Iterator[dict[str, Any]]:
     """Bandwidths that a search for h tried, with their NLL."""
     for at, value in found.tried:
         yield {
-            "method": method,
             "h": at,
             "nll": value + math.log(deviation),
             "chosen": at == found.h,
@@ -233,13 +239,13 @@ def _is_finite(network: nn.Module) -> bool:
     return all(bool(weight.isfinite().all()) for weight in network.parameters())
 
 
-def _methods(kind: str, restarts: int) -> dict[str, int]:
-    """How many restarts each method of a kind of network takes: the first, or all."""
-    return {
-        name: restarts if recipe.averaged else 1
-        for name, recipe in measured_in("uci", kind).items()
-        if restarts > 1 or not recipe.averaged
-    }
+def _methods(kind: str, restarts: int, ensembles: bool) -> Iterator[tuple[str, slice]]:
+    """The methods of a kind of network, each with the restarts that it takes: one, or all."""
+    for name, recipe in measured_in("uci", kind).items():
+        if not recipe.averaged:
+            yield from ((name, slice(restart, restart + 1)) for restart in range(restarts))
+        elif ensembles and restarts > 1:
+            yield name, slice(0, restarts)
 
 
 def _space(split: _Split, networks: Sequence[nn.Module], domain: str) -> Box:

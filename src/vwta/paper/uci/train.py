@@ -43,8 +43,9 @@ class Settings:
         plan: the fields of :class:`vwta.training.stacking.Plan`.
         steps: at most so many steps are taken, in whole epochs; None for no such limit.
         widths: widths of the trunk's layers.
-        restarts: networks for each split, which differ in their seed, where they are ensembled.
-        seed: seed of the choice of validation rows and of the networks.
+        restarts: networks for each split, of those that may be ensembled. They differ in their
+            seeds, which are `seed`, `seed` + 1 and so on.
+        seed: seed of the choice of validation rows and of the first networks.
         held_out: part of the training rows to validate on; None to validate on the test rows.
         betas: weights of the scores in the WTA loss that are tried; each split takes the one with
             the lowest validation NLL.
@@ -175,7 +176,7 @@ class _Trainings:
         self, name: str, rows: Rows, betas: Tensor, restart: int, stops: Tensor | None = None
     ) -> StackedFit:
         logger.info("%s, restart %d of %d", name, restart + 1, len(self.restarts))
-        seeds = [stream(self.settings.seed, "network", split, restart) for split in self.splits]
+        seeds = [stream(self.settings.seed + restart, "network", split) for split in self.splits]
         loss = _set(self.loss, self.settings, betas.to(self.device))
         return fit_stacked(
             [initialise(self.specification, seed, build) for seed in seeds],
