@@ -500,6 +500,7 @@ def test_schema_and_code_know_the_same_names() -> None:
     studies = schema["properties"]
     assert set(studies["synthetic"]["properties"]["protocols"]["properties"]) == files
     files = {path.stem for path in (ROOT / "config/protocols/uci").glob("*.yaml")}
-    assert set(schema["$defs"]["uci_protocol"]["enum"]) >= files
+    kinds = ("uci_protocol", "uci_ablation")
+    assert {name for kind in kinds for name in schema["$defs"][kind]["enum"]} == files
     assert schema["properties"]["audio"]["properties"]["noise"]["required"] == list(CLASSES)
     assert all(title(name) == law.title for name, law in PROBLEMS.items())

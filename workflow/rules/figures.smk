@@ -197,6 +197,7 @@ rule table_uci:
     """Write the tables of the UCI study; data sets that could not be downloaded are listed as such."""
     input:
         metrics=f"{UCI}/metrics/evaluation.parquet",
+        searches=f"{UCI}/metrics/searches.parquet",
         sizes=f"{UCI}/metrics/sizes.parquet",
         printed=REPORTED["uci"],
         printed_sizes=REPORTED["uci_sizes"],

@@ -5,18 +5,25 @@ from pathlib import Path
 import pandas as pd
 
 from vwta.io.storage import read_table
+from vwta.paper.uci.headline import write_headline
+from vwta.paper.uci.paired import write_ablations, write_paired
 from vwta.paper.uci.tables import write_protocols, write_sizes, write_tables
 from vwta.workflow.job import job
 from vwta.workflow.tolerance import tolerated
 
 with job(snakemake), tolerated(snakemake.output):
-    metrics, sizes = (read_table(Path(snakemake.input[name])) for name in ("metrics", "sizes"))
+    metrics, searches, sizes = (
+        read_table(Path(snakemake.input[name])) for name in ("metrics", "searches", "sizes")
+    )
     printed, printed_sizes = (
         pd.read_csv(snakemake.input[name]) for name in ("printed", "printed_sizes")
     )
     folder = Path(snakemake.output[0]).parent
     protocols, datasets = snakemake.params.protocols, snakemake.params.datasets
     write_sizes(sizes, printed_sizes, folder, datasets)
+    write_headline(metrics, sizes, printed, folder, datasets)
+    write_paired(metrics, folder, protocols, datasets)
+    write_ablations(metrics, printed, folder, datasets)
     write_protocols(metrics, sizes, printed, folder, protocols, datasets)
     for protocol in protocols:
-        write_tables(metrics, sizes, printed, folder, protocol, datasets)
+        write_tables(metrics, searches, sizes, printed, folder, protocol, datasets)

@@ -37,6 +37,8 @@ SIGNS = {
     "↓": r"$\downarrow$",
     "⋆": r"$^{\star}$",
     "†": r"$^{\dagger}$",
+    "‡": r"$^{\ddagger}$",
+    "−": "$-$",
 }
 
 

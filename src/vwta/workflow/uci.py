@@ -14,6 +14,8 @@ from vwta.workflow.validation import set_name
 
 PLANNED = ("epochs", "batch_size", "learning_rate", "rate", "weight_decay")
 COMPARED = ("nll", "rmse")  # metrics with a figure
+# Tables of all protocols together.
+TABLES = ("headline", "paired", "ablations", "sizes", "protocols")
 UNKNOWN = {"rows": 1000}  # a user's own table is not counted before it is read
 
 
@@ -83,9 +85,14 @@ class UCIStudy(Study):
 
     def _sizes(self, wildcards: Any) -> dict[str, Any]:
         """Sizes and lengths of the job's training: of its protocol, on its data set."""
-        sizes: dict[str, Any] = self["training"].get(wildcards.protocol, self["training"]["paper"])
-        by_set = {name: sizes[name] for name in ("widths", "restarts")}
-        mine = {name: of.get(wildcards.dataset, of["others"]) for name, of in by_set.items()}
+        protocol, dataset = wildcards.protocol, wildcards.dataset
+        training, restarts = self["training"], self["restarts"]
+        sizes: dict[str, Any] = training.get(protocol, training["paper"])
+        by_set = {
+            "widths": sizes["widths"],
+            "restarts": restarts.get(protocol, restarts["others"]),
+        }
+        mine = {name: of.get(dataset, of["others"]) for name, of in by_set.items()}
         return {**sizes, **mine}
 
     def evaluation(self, wildcards: Any) -> dict[str, Any]:
@@ -133,7 +140,7 @@ class UCIStudy(Study):
         """Names of the study's tables."""
         kinds = ("main", "nll", "rmse", "more")
         own = [f"uci_{kind}_{name}" for kind in kinds for name in self["protocols"]]
-        return ["uci_sizes", "uci_protocols", *own]
+        return [*(f"uci_{name}" for name in TABLES), *own]
 
 
 def _swept(averaged: bool) -> list[str]:

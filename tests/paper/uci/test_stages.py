@@ -226,7 +226,8 @@ def test_one_training_stores_what_each_criterion_selects(
         path = tmp_path / f"{selected_by}.parquet"
         settings = replace(MEASURE, selected_by=selected_by)
         evaluate(files, data, path, tmp_path / "searches", settings, "code", "any", "toy", 5)
-        table = read_table(path).query("metric == 'nll'").set_index("method")["value"]
+        table = read_table(path).query("metric == 'nll' and seed == 7")
+        table = table.set_index("method")["value"]
         found[selected_by] = (table["k_wta"], table["mdn"])
     assert found[None] == found["loss"]
     assert len({k_wta for k_wta, _ in found.values()}) == 3
@@ -355,18 +356,34 @@ def test_every_method_is_measured_on_every_split(
 ) -> None:
     metrics, searches = measured
     counts = metrics.groupby(["method", "metric"]).size()
-    methods = ["v_wta", "k_wta", "v_wta_ensemble", "tk_hist", "mdn"]
+    twice = ["v_wta", "k_wta", "mdn"]  # each restart alone
+    once = ["tk_hist", "v_wta_ensemble", "k_wta_ensemble", "mdn_ensemble"]
     wanted = ["nll", "rmse", "crps", "coverage90", "pit"]
-    assert all(counts[method, metric] == COUNT for method in methods for metric in wanted)
+    assert all(counts[method, metric] == 2 * COUNT for method in twice for metric in wanted)
+    assert all(counts[method, metric] == COUNT for method in once for metric in wanted)
+    assert set(metrics.loc[metrics["method"].isin(twice), "seed"]) == {7, 8}
+    assert set(metrics.loc[metrics["method"].isin(once), "seed"]) == {7}
     assert counts["mdn", "diverged"] == COUNT
     assert "nll_dequantised" not in set(metrics["metric"])
-    assert set(metrics.loc[metrics["method"] != "mdn", "tuned"]) == {True}
+    swept = {"v_wta", "k_wta", "tk_hist", "v_wta_ensemble", "k_wta_ensemble"}
+    assert set(metrics.loc[metrics["tuned"], "method"]) == swept
+    assert metrics.loc[metrics["method"].isin(swept), "tuned"].all()
     assert searches.dtypes.astype(str).to_dict() == SEARCH_COLUMNS
-    assert set(searches["method"]) == set(methods) - {"mdn"}
+    assert set(searches["method"]) == swept
     chosen = searches[searches["chosen"]]
-    assert len(chosen) == 4 * COUNT
-    lowest = searches.groupby(["method", "split"])["nll"].min()
-    assert np.allclose(chosen.set_index(["method", "split"])["nll"].sort_index(), lowest)
+    assert len(chosen) == (2 + 2 + 1 + 1 + 1) * COUNT
+    keys = ["method", "seed", "split"]
+    lowest = searches.groupby(keys)["nll"].min()
+    assert np.allclose(chosen.set_index(keys)["nll"].sort_index(), lowest)
+
+
+def test_ensembles_are_measured_only_if_asked_for(
+    data: Path, trained: dict[str, list[Path]], tmp_path: Path
+) -> None:
+    path, settings = tmp_path / "evaluation.parquet", replace(MEASURE, ensembles=False)
+    files = {"mdn": trained["mdn"][:1]}
+    evaluate(files, data, path, tmp_path / "s.parquet", settings, "code", "paper", "toy", 5)
+    assert set(read_table(path)["method"]) == {"mdn"}
 
 
 def test_metrics_are_in_the_targets_own_units(
@@ -385,7 +402,7 @@ def test_metrics_are_in_the_targets_own_units(
         atoms = network.double()(torch.from_numpy((x[left] - centre) / deviation))
     scale, mean = y[kept].std(), y[kept].mean()
     z, gamma = atoms.points[..., 0].numpy() * scale + mean, atoms.masses.numpy()
-    own = measured[0].query("method == 'k_wta' and split == 1").set_index("metric")
+    own = measured[0].query("method == 'k_wta' and seed == 7 and split == 1").set_index("metric")
     h = own.loc["nll", "h"] * scale
     density = (gamma * stats.norm.pdf(y[left][:, None], z, h)).sum(-1)
     assert own.loc["nll", "value"] == pytest.approx(-np.log(density).mean(), rel=1e-9)
@@ -454,8 +471,9 @@ def test_networks_that_are_lost_have_no_metric(
     path, searches = tmp_path / "evaluation.parquet", tmp_path / "searches.parquet"
     files = {"mdn": [lost, *trained["mdn"][1:]]}
     evaluate(files, data, path, searches, MEASURE, "code", "paper", "toy", 5)
-    nll = read_table(path).query("metric == 'nll'").set_index("split")["value"]
-    assert nll.isna().tolist() == [True, False, False]
+    nll = read_table(path).query("metric == 'nll'").set_index(["method", "seed", "split"])["value"]
+    lost_ones = set(nll.index[nll.isna()])
+    assert lost_ones == {("mdn", 7, 0), ("mdn_ensemble", 7, 0)}  # the second restart is fine
 
 
 def test_an_own_table_becomes_a_set(tmp_path: Path) -> None:

@@ -46,6 +46,15 @@ def ensemble(**columns: Any) -> dict[str, Any]:
     return {**metrics()[0], **row, "value": 1.25, **columns}
 
 
+def searches() -> pd.DataFrame:
+    """Searches of V-WTA: two of three splits of Boston end at the border, one of two of wine."""
+    rows = [("boston", 0, True), ("boston", 1, True), ("boston", 2, False)]
+    rows += [("wine", 0, True), ("wine", 1, False)]
+    table = pd.DataFrame(rows, columns=["dataset", "split", "border"])
+    table = table.assign(protocol="paper", method="v_wta", seed=1, h=0.1, nll=1.0, chosen=True)
+    return pd.concat([table, table.assign(chosen=False, border=True)])
+
+
 def sizes() -> pd.DataFrame:
     return pd.DataFrame(
         {
@@ -65,7 +74,7 @@ def reported() -> pd.DataFrame:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Folder with the tables of the protocol `paper`."""
-    write_tables(tidy(metrics()), sizes(), reported(), tmp_path, "paper", DATASETS)
+    write_tables(tidy(metrics()), searches(), sizes(), reported(), tmp_path, "paper", DATASETS)
     return tmp_path
 
 
@@ -114,12 +123,22 @@ def test_latex_is_sound(folder: Path) -> None:
         check_latex(path)
 
 
+def test_bandwidths_at_an_end_of_their_interval_are_marked(folder: Path) -> None:
+    text = (folder / "uci_nll_paper.md").read_text()
+    assert text.count("‡") == 2  # the number and the note
+    assert "of the interval: Boston, V-WTA (2 of 3)." in text.replace("\n", " ")
+    assert "‡" not in (folder / "uci_rmse_paper.md").read_text()
+    table = pd.read_csv(folder / "uci_nll_paper.csv").query("method == 'v_wta'")
+    counts = table.set_index("dataset")[["searches", "at_border"]]
+    assert counts.loc[["boston", "wine"]].to_numpy().tolist() == [[3, 2], [2, 1]]
+
+
 def test_the_main_table_has_the_papers_layout(folder: Path) -> None:
     head, _, *rows = lines(folder / "uci_main_paper.md")
     assert head == ["Dataset", "", "Deep Ensembles⋆", "MDN", "K-WTA", "V-WTA"]
     printed = ["**2.41 ± 0.25**", "2.95 ± 0.31", "**2.48 ± 0.16**", "**2.48 ± 0.19**"]
     assert rows[0] == ["Boston", "printed", *printed]
-    ours = ["", "**2.50 ± 0.71**", "2.48 ± 0.00", "**2.48 ± 0.00**"]
+    ours = ["", "**2.50 ± 0.71**", "2.48 ± 0.00", "**2.48 ± 0.00**‡"]
     assert rows[1] == ["", "ours", *ours]
     assert rows[2] == ["", "difference", "", "-0.45", "+0.00", "+0.00"]
 
@@ -158,7 +177,7 @@ def test_discrete_targets_are_marked(folder: Path) -> None:
 
 
 def test_without_discrete_targets_there_is_no_note(tmp_path: Path) -> None:
-    write_tables(tidy(metrics()), sizes(), reported(), tmp_path, "paper", ["boston"])
+    write_tables(tidy(metrics()), searches(), sizes(), reported(), tmp_path, "paper", ["boston"])
     assert "†" not in (tmp_path / "uci_main_paper.md").read_text()
 
 
@@ -191,7 +210,7 @@ def test_other_metrics_have_digits_that_show_something(folder: Path) -> None:
 def test_the_ensemble_has_a_column_where_it_was_run(tmp_path: Path) -> None:
     both = tidy([*metrics(), *metrics("ours"), ensemble(protocol="ours")])
     for protocol in ("paper", "ours"):
-        write_tables(both, sizes(), reported(), tmp_path, protocol, DATASETS)
+        write_tables(both, searches(), sizes(), reported(), tmp_path, protocol, DATASETS)
     assert lines(tmp_path / "uci_main_paper.md")[0][-1] == "V-WTA"
     rows = lines(tmp_path / "uci_main_ours.md")
     assert [row[-1] for row in rows[:5]] == ["V-WTA ensemble", "---", "", "**1.25 ± NA**", ""]
@@ -200,7 +219,7 @@ def test_the_ensemble_has_a_column_where_it_was_run(tmp_path: Path) -> None:
 
 
 def test_a_protocol_without_rows_says_so(tmp_path: Path) -> None:
-    write_tables(tidy(metrics()), sizes(), reported(), tmp_path, "released", DATASETS)
+    write_tables(tidy(metrics()), searches(), sizes(), reported(), tmp_path, "released", DATASETS)
     rows = lines(tmp_path / "uci_main_released.md")
     assert rows[3][3:] == ["not run"] * 3
     assert rows[-1][3:] == ["not run"] * 3

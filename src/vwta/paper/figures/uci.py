@@ -201,7 +201,7 @@ def _search(axis: Axes, rows: pd.DataFrame, color: str) -> None:
 
     Arguments:
         axis: where to draw.
-        rows: what was tried, for all splits.
+        rows: what was tried, for all splits and networks.
         color: of the lines.
     """
     axis.set_xscale("log")
@@ -211,14 +211,15 @@ def _search(axis: Axes, rows: pd.DataFrame, color: str) -> None:
         axis.set_xticks([])
         axis.minorticks_off()
         return
-    rows = rows.assign(above=rows["nll"] - rows.groupby("split")["nll"].transform("min"))
-    for _, line in rows.sort_values("h").groupby("split"):
+    each = ["seed", "split"]
+    rows = rows.assign(above=rows["nll"] - rows.groupby(each)["nll"].transform("min"))
+    for _, line in rows.sort_values("h").groupby(each):
         axis.plot(line["h"], line["above"], color=color, lw=0.6, alpha=0.6)
     chosen = rows[rows["chosen"]]
     axis.plot(chosen["h"], chosen["above"], ls="", **_chosen(color))
     at_border = int(chosen["border"].sum())
     if at_border:
-        text = f"at the border in\n{at_border} of {rows['split'].nunique()} splits"
+        text = f"at the border in\n{at_border} of {len(chosen)} searches"
         place = axis.transAxes
         axis.text(0.5, 1, text, transform=place, ha="center", va="top", weight="bold", fontsize=6.5)
     low, high = axis.get_xlim()

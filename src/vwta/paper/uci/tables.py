@@ -37,6 +37,10 @@ DISCRETE = (
     "† Discrete target: a density may grow without bound on its few values, so that a low NLL "
     "need not mean anything."
 )
+BORDER = (
+    "‡ Most searches for h ended at an end of their interval, so that the bandwidth is that of the "
+    "interval: {}."
+)
 DEVIATION = "±: standard deviation over the splits; NA: a single split. --: has not converged."
 BOLD = (
     "Bold: the lowest mean of a line, and means whose standard deviation reaches it. This is the "
@@ -46,6 +50,7 @@ BOLD = (
 
 def write_tables(
     metrics: pd.DataFrame,
+    searches: pd.DataFrame,
     sizes: pd.DataFrame,
     reported: pd.DataFrame,
     folder: Path,
@@ -59,6 +64,8 @@ def write_tables(
 
     Arguments:
         metrics: tidy table, of all protocols.
+        searches: bandwidths that the searches for h tried, of all protocols, with `chosen` and
+            `border`.
         sizes: `dataset`, `rows`, `inputs`, `splits` and `discrete` of the data sets that could be
             downloaded.
         reported: printed numbers, with columns `dataset`, `metric`, `method`, `mean`, `std`.
@@ -70,13 +77,14 @@ def write_tables(
     for name, (metric, panel) in PRINTED.items():
         methods = shown(panel, mine)
         table = compare(metrics, reported, protocol, metric, methods, datasets)
+        table = _with_border(table, searches[searches["protocol"] == protocol], metric)
         lines = [line for dataset in datasets for line in _data_set_lines(table, dataset, sizes)]
         cells = pd.DataFrame(lines, columns=["Dataset", "", *map(_head, methods)])
         sheet = Sheet(
             cells=cells,
             caption=f"UCI: {LABELS[metric]} (↓){_hypotheses(mine)}, protocol {protocol}",
             label=f"tab:uci-{name}-{protocol}",
-            notes=[STAR, DEVIATION, BOLD, *_remarks(table, sizes)],
+            notes=[STAR, DEVIATION, BOLD, *_bound(table), *_remarks(table, sizes)],
             spans=[(f"{LABELS[metric]} (↓)", 2, cells.shape[1] - 1)],
             words=2,
         )
@@ -196,6 +204,26 @@ def _write_more(
     write_sheet(sheet, every.loc[:, ~unprinted], folder / f"uci_more_{protocol}")
 
 
+def _with_border(table: pd.DataFrame, searches: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The table with the number of `searches` for h, and of those `at_border`; the NLL alone."""
+    chosen = searches[searches["chosen"]] if metric == "nll" else searches.iloc[:0]
+    found = chosen.groupby(["dataset", "method"])["border"].agg(searches="size", at_border="sum")
+    table = table.merge(found.reset_index(), "left", ["dataset", "method"])
+    counts = {"searches": 0, "at_border": 0}
+    return table.fillna(counts).astype(dict.fromkeys(counts, "int64"))
+
+
+def _bound(table: pd.DataFrame) -> list[str]:
+    """A note on the numbers whose bandwidth is an end of its interval in most searches."""
+    rows = _records(table[table["at_border"] > table["searches"] / 2])
+    names = [
+        f"{_title(row['dataset'])}, {METHODS[row['method']].label} "
+        f"({row['at_border']} of {row['searches']})"
+        for row in rows
+    ]
+    return [BORDER.format("; ".join(names))] if names else []
+
+
 def _data_set_lines(table: pd.DataFrame, dataset: str, sizes: pd.DataFrame) -> list[list[str]]:
     """Lines of a data set: printed numbers, ours, and the difference, where there are any."""
     rows = _records(table[table["dataset"] == dataset])
@@ -231,7 +259,8 @@ def _ours(row: Mapping[str, Any]) -> str:
     if not row["splits"]:
         return "" if METHODS[row["method"]].printed else str(row["missing"])
     text = _number(row["mean"], row["std"], row["metric"])
-    return f"**{text}**" if row["best"] else text
+    text = f"**{text}**" if row["best"] else text
+    return text + ("‡" if row.get("at_border", 0) > row.get("searches", 0) / 2 else "")
 
 
 def _theirs(row: Mapping[str, Any]) -> str:

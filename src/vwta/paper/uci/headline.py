@@ -1,0 +1,96 @@
+"""The headline table of the UCI study: all methods side by side, as networks and as ensembles."""
+
+from __future__ import annotations
+
+__all__ = ["GROUPS", "write_headline"]
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from vwta.paper.methods import METHODS
+from vwta.paper.problems import title
+from vwta.paper.tables import Sheet, write_sheet
+from vwta.paper.uci.comparison import over_splits
+from vwta.paper.uci.tables import DISCRETE
+
+PRINTED = "printed"
+# What is compared with each other: protocol, how many networks, methods.
+GROUPS = (
+    (PRINTED, "one network", ("mdn", "k_wta", "v_wta")),
+    (PRINTED, "five networks", ("deep_ensembles",)),
+    ("paper", "one network", ("mdn", "k_wta", "v_wta")),
+    ("ours", "one network", ("gaussian", "mdn", "k_wta", "v_wta")),
+    (
+        "ours",
+        "five networks",
+        ("gaussian_ensemble", "mdn_ensemble", "k_wta_ensemble", "v_wta_ensemble"),
+    ),
+)
+DIGITS = 2
+NOTES = (
+    "Bold: the lowest mean of its group, by the digits shown. Means over the splits, and over the "
+    "networks of a split where each is measured alone; every group has the same rows, and within "
+    "`ours` all methods have the same recipe and tuning. --: not finite in some split.",
+    "A WTA network has five hypotheses, an MDN five components; a Gaussian has one, and five of "
+    "them are Deep Ensembles. `ours` is no reproduction.",
+)
+
+
+def write_headline(
+    metrics: pd.DataFrame,
+    sizes: pd.DataFrame,
+    reported: pd.DataFrame,
+    folder: Path,
+    datasets: Sequence[str],
+) -> None:
+    """Writes `uci_headline`: the NLL of all methods of the UCI study on all data sets.
+
+    Arguments:
+        metrics: tidy table, of all protocols.
+        sizes: `dataset` and `discrete` of the data sets.
+        reported: printed numbers, with columns `dataset`, `metric`, `method`, `mean`.
+        folder: where to write.
+        datasets: data sets, from left to right.
+    """
+    ours = over_splits(metrics[metrics["metric"] == "nll"])
+    theirs = reported[reported["metric"] == "nll"].assign(protocol=PRINTED)
+    keys = ["protocol", "dataset", "method"]
+    means = pd.concat([table.set_index(keys)["mean"] for table in (ours, theirs)])
+    marked = set(sizes.loc[sizes["discrete"].astype(bool), "dataset"])
+    heads = [title(name) + ("†" if name in marked else "") for name in datasets]
+    lines, numbers = [], []
+    for protocol, networks, methods in GROUPS:
+        rows = {method: _row(means, protocol, method, datasets) for method in methods}
+        rows = {method: row for method, row in rows.items() if row}
+        for place, (method, row) in enumerate(rows.items()):
+            first = f"{protocol}, {networks}" if place == 0 else ""
+            texts = [_text(name, method, rows) for name in datasets]
+            lines.append([first, METHODS[method].label, *texts])
+            numbers += [[protocol, networks, method, *one] for one in row.items()]
+    notes = [*NOTES, *([DISCRETE] if marked & set(datasets) else [])]
+    caption = "UCI: NLL (↓) of networks and of ensembles"
+    cells = pd.DataFrame(lines, columns=["", "Method", *heads])
+    sheet = Sheet(cells, caption, "tab:uci-headline", notes, words=2)
+    table = pd.DataFrame(numbers, columns=["protocol", "networks", "method", "dataset", "nll"])
+    write_sheet(sheet, table, folder / "uci_headline")
+
+
+def _row(means: pd.Series, protocol: str, method: str, datasets: Sequence[str]) -> dict[str, float]:
+    """Means of a method by data set, of those that it was run on."""
+    keys = {name: (protocol, name, method) for name in datasets}
+    return {name: float(means[key]) for name, key in keys.items() if key in means.index}
+
+
+def _text(dataset: str, method: str, rows: Mapping[str, Mapping[str, float]]) -> str:
+    """A number as it is shown, bold if no other of its group is lower; empty if not run."""
+    value = rows[method].get(dataset)
+    if value is None:
+        return ""
+    if not math.isfinite(value):
+        return "--"
+    others = [row[dataset] for row in rows.values() if math.isfinite(row.get(dataset, math.nan))]
+    text = f"{round(value, DIGITS) + 0.0:.{DIGITS}f}"
+    return f"**{text}**" if round(value, DIGITS) == round(min(others), DIGITS) else text
