@@ -102,12 +102,22 @@ def uci(config: dict[str, Any]) -> Counter[str]:
     """Jobs of the UCI study by rule."""
     study, jobs = config["uci"], Counter[str]()
     sets, protocols = study["datasets"], study["protocols"]
+    folder = ROOT / "config/protocols/uci"
+    switches = {
+        name: yaml.safe_load((folder / f"{name}.yaml").read_text())
+        for name in [*protocols, *study["ablations"]]
+    }
     jobs["fetch_file"] = jobs["prepare_uci"] = len(sets)
-    jobs["train_uci"] = len(sets) * len(protocols) * len(study["models"])
-    jobs["evaluate_uci"] = len(sets) * len(protocols)
+    jobs["train_uci"] = len(sets) * sum(
+        len(one.get("models", study["models"]))
+        for one in switches.values()
+        if "networks_of" not in one
+    )
+    jobs["evaluate_uci"] = len(sets) * len(switches)
     jobs["collect"] = 2  # metrics and searches
     jobs["figure_uci"] = len(protocols)
-    jobs["figure"] = sum(study["training"][name]["restarts"] > 1 for name in protocols)
+    # Searches of the two ensembles with a bandwidth.
+    jobs["figure"] = 2 * sum(switches[name]["evaluation"]["ensembles"] for name in protocols)
     return jobs + Counter(["measure_sizes_uci", "table_uci"])
 
 

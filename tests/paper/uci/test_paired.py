@@ -124,12 +124,12 @@ def test_the_headline_marks_the_lowest_of_each_group(tmp_path: Path) -> None:
     assert lines(tmp_path / "uci_headline.md") == [
         ["", "Method", "Boston†"],
         ["---", "---", "---"],
-        ["printed, one network", "MDN", "**0.10**"],
+        ["printed, single networks", "MDN", "**0.10**"],
         ["", "V-WTA", "0.20"],
-        ["paper, one network", "MDN", "**1.00**"],
+        ["paper, single networks", "MDN", "**1.00**"],
         ["", "K-WTA", "--"],
         ["", "V-WTA", "**1.00**"],
-        ["ours, five networks", "MDN ensemble", "**0.25**"],
+        ["ours, ensembles", "MDN ensemble", "**0.25**"],
         ["", "V-WTA ensemble", "0.50"],
     ]
     assert "Discrete target" in (tmp_path / "uci_headline.md").read_text()
