@@ -146,3 +146,16 @@ def test_words() -> None:
     assert words(query) == "nll of mdn as printed"
     query = {"metric": "nll", "method": "v_wta", "tuned": True, "minus": query}
     assert words(query) == "(nll of v_wta, h tuned) - (nll of mdn as printed)"
+
+
+def test_seeds_of_a_split_are_averaged_first() -> None:
+    """The deviation is that of the two splits, 1 and 3, not of the four networks."""
+    values = {(0, 1): 0.0, (0, 2): 2.0, (1, 1): 3.0, (1, 2): 3.0}
+    rows = [{"split": split, "seed": seed, "value": v} for (split, seed), v in values.items()]
+    query = {"metric": "nll", "method": "v_wta"}
+    (row,) = select(evidence(rows), "synthetic", "paper", query).itertuples(index=False)
+    assert (row.value, row.deviation, row.count) == (2.0, pytest.approx(math.sqrt(2)), 2)
+    assert len(pick(evidence(rows), by_split=True)) == 2
+    rows[0]["value"] = math.nan
+    (row,) = select(evidence(rows), "synthetic", "paper", query).itertuples(index=False)
+    assert math.isnan(row.value)

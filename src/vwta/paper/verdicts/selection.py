@@ -174,12 +174,17 @@ def _at(rows: pd.DataFrame, tuned: bool | None) -> pd.DataFrame:
 def _means(rows: pd.DataFrame, by_split: bool) -> pd.DataFrame:
     """Means over seeds, and over splits unless they are kept apart.
 
-    One value that is not finite spoils the mean, as leaving it out would flatter the method.
+    Where there are splits, seeds of the same one are averaged first, so that the deviation is that
+    of splits. One value that is not finite spoils the mean, as leaving it out would flatter the
+    method.
     """
     keys = [key for key in KEYS if key != "split" or by_split]
     keys = [key for key in keys if key == "dataset" or rows[key].notna().any()]
     if rows.empty:
         return pd.DataFrame(columns=[*keys, *VALUES])
+    if rows["split"].notna().any():
+        each = rows.groupby([*dict.fromkeys([*keys, "split"])], dropna=False, as_index=False)
+        rows = each.agg({"value": lambda values: values.to_numpy().mean(), "deviation": "first"})
     groups = rows.groupby(keys, dropna=False, sort=True)
     value, deviation, count = groups["value"], groups["deviation"], groups.size()
     found = {
