@@ -12,7 +12,14 @@ from snakemake.iocontainers import Wildcards
 from vwta.paper.methods import networks_in
 from vwta.workflow.audio import AudioStudy
 from vwta.workflow.configuration import read_files, read_protocols
-from vwta.workflow.figures import Figure, audio_figures, inputs, scene_figures, synthetic_figures
+from vwta.workflow.figures import (
+    Figure,
+    Printed,
+    audio_figures,
+    inputs,
+    scene_figures,
+    synthetic_figures,
+)
 from vwta.workflow.figures import uci_figures as figures_of_uci
 from vwta.workflow.study import growing, unrecorded, warnings
 from vwta.workflow.synthetic import SyntheticStudy
@@ -20,6 +27,7 @@ from vwta.workflow.uci import UCIStudy
 
 CONFIG: dict[str, Any] = yaml.safe_load((ROOT / "config/config.yaml").read_text())
 TABLE = "metrics/{table}.parquet"
+PRINTED = Printed("reported.csv", {"released": {"nll": "nll_capped"}})
 NETWORK = "{protocol}/{dataset}/{model}/K{K}/seed{seed}"
 
 
@@ -174,7 +182,9 @@ def test_every_figure_can_be_drawn(
     import inspect
     from importlib import import_module
 
-    found: dict[str, Figure] = synthetic_figures(synthetic, CONFIG["figures"], TABLE, NETWORK)
+    found: dict[str, Figure] = synthetic_figures(
+        synthetic, CONFIG["figures"], TABLE, NETWORK, PRINTED
+    )
     found |= figures_of_uci(uci, TABLE, "printed.csv") | audio_figures(audio, TABLE)
     found |= scene_figures(audio, NETWORK)
     assert len(found) == 32 + 21 + 11 + 6
@@ -190,7 +200,7 @@ def test_every_figure_can_be_drawn(
 
 
 def test_a_figure_s_digest_covers_its_own_modules(synthetic: SyntheticStudy, uci: UCIStudy) -> None:
-    drawn = synthetic_figures(synthetic, CONFIG["figures"], TABLE, NETWORK)
+    drawn = synthetic_figures(synthetic, CONFIG["figures"], TABLE, NETWORK, PRINTED)
     assert drawn["tuned_paper"].modules == ["vwta.paper.figures.against_K"]
     assert "vwta.paper.theory.convex_sets" in drawn["proof_partition"].modules
     modules = {name for one in figures_of_uci(uci, TABLE, "a.csv").values() for name in one.modules}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 __all__ = [
     "Figure",
+    "Printed",
     "audio_figures",
     "inputs",
     "scene_figures",
@@ -98,6 +99,22 @@ class Figure(NamedTuple):
         return {"draw": self.draw, **parts}
 
 
+class Printed(NamedTuple):
+    """The paper's own numbers in figures of a study.
+
+    Attributes:
+        file: csv of these numbers.
+        measured_as: for each protocol, metrics of ours by metrics of the paper.
+    """
+
+    file: str
+    measured_as: Mapping[str, Mapping[str, str]]
+
+    def settings(self, protocol: str) -> dict[str, Any]:
+        """The settings of a protocol's figure that they concern."""
+        return {"protocol": protocol, "measured_as": dict(self.measured_as.get(protocol, {}))}
+
+
 def inputs(figures: Mapping[str, Figure]) -> dict[str, Files]:
     """The input files of a rule that draws several figures, by the names of arguments.
 
@@ -107,7 +124,11 @@ def inputs(figures: Mapping[str, Figure]) -> dict[str, Files]:
 
 
 def synthetic_figures(
-    study: SyntheticStudy, chosen: Mapping[str, Any], table: str, predictions: str
+    study: SyntheticStudy,
+    chosen: Mapping[str, Any],
+    table: str,
+    predictions: str,
+    printed: Printed,
 ) -> dict[str, Figure]:
     """The figures of the synthetic study for rules, by the names of their files.
 
@@ -116,6 +137,7 @@ def synthetic_figures(
         chosen: the section `figures` of the configuration.
         table: pattern of the files of metrics, with the wildcard `table`.
         predictions: pattern of the files of predictions, with those of a network.
+        printed: the paper's own numbers.
     """
     tables = {name: table.format(table=name) for name in ("evaluation", "emd", "theory", "curves")}
     found: dict[str, Figure] = {}
@@ -126,8 +148,8 @@ def synthetic_figures(
                 f"{FIGURES}.nll_against_h:nll_against_h",
                 "NLL against h",
                 "nll_against_h",
-                {"metrics": tables["evaluation"]},
-                {**common, "protocol": protocol, "K": K},
+                {"metrics": tables["evaluation"], "reported": printed.file},
+                {**common, **printed.settings(protocol), "K": K},
                 labels={"protocol": protocol, "K": K},
             )
     for K in chosen["training_curves"]["K"]:
@@ -140,7 +162,7 @@ def synthetic_figures(
             {**shown, "models": study["models"], "K": K},
             labels={"K": K},
         )
-    against_K = _against_K(study, chosen, tables)
+    against_K = _against_K(study, chosen, tables, printed)
     return (
         found
         | against_K
@@ -150,18 +172,20 @@ def synthetic_figures(
 
 
 def _against_K(
-    study: SyntheticStudy, chosen: Mapping[str, Any], tables: Mapping[str, str]
+    study: SyntheticStudy, chosen: Mapping[str, Any], tables: Mapping[str, str], printed: Printed
 ) -> dict[str, Figure]:
     """Figures against the number K of hypotheses."""
     found = {}
     metrics: dict[str, Files] = {
-        "metrics": [tables[name] for name in ("evaluation", "emd", "theory")]
+        "metrics": [tables[name] for name in ("evaluation", "emd", "theory")],
+        "reported": printed.file,
     }
     names, tuning = chosen["quantitative"]["datasets"], study["evaluation"]["tuning"]
     common = {"otherwise": study["headline"], "models": study["models"], "K": study["K"]}
 
     def quantitative(title: str, about: str, protocol: str, h: Any, band: str) -> Figure:
-        shown = {"protocol": protocol, "h": {name: h[name] for name in names}, "band": band}
+        shown = {"h": {name: h[name] for name in names}, "band": band}
+        shown |= printed.settings(protocol)
         labels = {"protocol": protocol} if band == "range" else {}
         place = f"{FIGURES}.against_K:quantitative"
         return Figure(place, title, about, metrics, {**common, **shown}, labels=labels)

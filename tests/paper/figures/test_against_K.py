@@ -1,6 +1,6 @@
 """Figures against K show the means of the right rows, and say so when rows are missing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -95,12 +95,22 @@ def draw(table: pd.DataFrame, folder: Path, band: str = "range", **changes: Any)
     settings = {
         "protocol": "paper",
         "otherwise": "paper",
+        "measured_as": {},
         "models": NETWORK,
         "h": H,
         "K": K,
         "band": band,
     }
-    quantitative(write(table, folder), [], **settings | changes)
+    quantitative(write(table, folder), reported(folder), [], **settings | changes)
+
+
+def reported(folder: Path, rows: Sequence[dict[str, Any]] = ()) -> Path:
+    """File of the paper's numbers; none, unless given."""
+    columns = ["dataset", "metric", "method", "K", "h", "value"]
+    path = folder / "reported.csv"
+    if rows or not path.exists():
+        pd.DataFrame(rows, columns=columns).to_csv(path, index=False)
+    return path
 
 
 def draw_tuned(table: pd.DataFrame, folder: Path, **changes: Any) -> None:
@@ -223,6 +233,41 @@ def test_the_true_law_is_a_line(table: pd.DataFrame, tmp_path: Path, drawn: list
         metric, dataset = list(ROWS)[row], list(H)[column]
         wanted = {} if metric == "risk" else {"True law": truth[metric, dataset]}
         assert horizontal(panels[row, column]) == wanted
+
+
+def test_printed_numbers_are_hollow_markers_of_their_curve(
+    table: pd.DataFrame, tmp_path: Path, drawn: list[Figure]
+) -> None:
+    at = {"dataset": "single_gaussian", "metric": "nll"}
+    rows = [{**at, "method": "v_wta", "K": 9, "h": h, "value": h} for h in (0.1, 0.15)]
+    rows += [{**at, "method": "mdn", "K": count, "value": 0.5} for count in (9, 16, 7)]
+    reported(tmp_path, rows)
+    draw(table, tmp_path)
+    panels = grid(drawn[0])
+    hollow = [line for line in panels[0, 0].lines if line.get_markerfacecolor() == "white"]
+    points = [line.get_xydata().tolist() for line in hollow]
+    assert sorted(points) == [[[9, 0.1]], [[9, 0.5], [16, 0.5]]]  # no curve has h = .15 or K = 7
+    colours = {line.get_label(): line.get_color() for line in panels[0, 0].lines}
+    assert {line.get_color() for line in hollow} == {colours["V-WTA, $h = 0.1$"], colours["MDN"]}
+    for axis in panels.flat[1:]:
+        assert all(line.get_markerfacecolor() != "white" for line in axis.lines)
+    legends = [panels[row, -1].get_legend().get_texts()[-1].get_text() for row in range(3)]
+    assert set(legends) == {"printed"}
+
+
+def test_numbers_are_drawn_as_the_published_code_measures_them(
+    table: pd.DataFrame, tmp_path: Path, drawn: list[Figure]
+) -> None:
+    capped = table[(table["metric"] == "nll") & (table["method"] == "mdn")]
+    both = pd.concat([table, capped.assign(metric="nll_elsewhere", value=capped["value"] + 1)])
+    draw(both, tmp_path, measured_as={"nll": "nll_elsewhere"})
+    draw(table, tmp_path)
+    for here, there in zip(grid(drawn[0]).flat, grid(drawn[1]).flat, strict=True):
+        first, second = curves(here), curves(there)
+        assert first.keys() == second.keys()
+        for label, points in first.items():
+            moved = 1.0 if here in grid(drawn[0])[0] and label == "MDN" else 0.0
+            assert np.allclose(points[:, 1], second[label][:, 1] + moved)
 
 
 def test_axes_are_named_and_scaled(

@@ -124,8 +124,10 @@ def test_missing_panels_are_named(tmp_path: Path) -> None:
     curve = {**facts, "model": "wta", "epoch": [1], "training": 0.5, "loss": 0.5}
     write_table(tmp_path / "curves", pd.DataFrame({**curve, "selected_by_loss": True}), {})
     both = ["single_gaussian", "rotating_moons"]
+    reported = tmp_path / "reported.csv"
+    reported.write_text("dataset,metric,method,K,h,value\n")
     with pytest.raises(ValueError, match="no NLL of paper on rotating_moons at K=9"):
-        nll_against_h(tmp_path / "metrics", [], "paper", "paper", both, 9)
+        nll_against_h(tmp_path / "metrics", reported, [], "paper", "paper", {}, both, 9)
     with pytest.raises(ValueError, match="no curve of paper, wta on rotating_moons at K=9"):
         training_curves(tmp_path / "curves", [], "paper", both, ["wta"], 9)
     plt.close("all")

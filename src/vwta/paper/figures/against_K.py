@@ -18,6 +18,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from vwta.io.storage import read_table
 from vwta.paper.estimators import swept_in
+from vwta.paper.figures.printed import as_printed, draw_printed, entry
 from vwta.paper.figures.style import COLUMN, log_ticks, save, shade, style
 from vwta.paper.methods import METHODS, PROPOSED, Method, in_panel, network_of
 from vwta.paper.metrics import of_protocol
@@ -63,9 +64,11 @@ BANDS: dict[str, Band] = {"range": _range, "deviation": _deviation}
 
 def quantitative(
     metrics: Sequence[Path],
+    reported: Path,
     paths: Sequence[Path],
     protocol: str,
     otherwise: str,
+    measured_as: Mapping[str, str],
     models: Sequence[str],
     h: Mapping[str, Sequence[float]],
     K: Sequence[int],
@@ -74,14 +77,17 @@ def quantitative(
     """Draws NLL, EMD and quantisation error against K: a row for each, a column for each problem.
 
     Curves are means over the seeds. Dotted lines are theory: the true law's own NLL, the distance
-    between two of its samples, and the asymptotic risks.
+    between two of its samples, and the asymptotic risks. Hollow markers are the paper's own
+    numbers.
 
     Arguments:
         metrics: tables of metrics: evaluation, distances and reference risks.
+        reported: csv of the paper's numbers.
         paths: files to write, in the format of their suffix.
         protocol: which protocol's rows to draw.
         otherwise: the protocol for methods without rows, see
             :func:`vwta.paper.metrics.of_protocol`.
+        measured_as: see :func:`vwta.paper.figures.printed.as_printed`.
         models: networks of the study; what follows from others is left out.
         h: bandwidths of V-WTA for each problem; problems from left to right.
         K: numbers of hypotheses.
@@ -89,6 +95,7 @@ def quantitative(
             standard deviation.
     """
     table = of_protocol(pd.concat([read_table(path) for path in metrics]), protocol, otherwise)
+    table, theirs = as_printed(table, measured_as), pd.read_csv(reported)
     every = sorted({value for values in h.values() for value in values})
     looks = _looks(every)
     with style():
@@ -101,10 +108,15 @@ def quantitative(
                 for curve in _curves(methods, models, None if of_atoms else bandwidths):
                     rows = _pick(table, where | curve._asdict())
                     _draw(axis, _by_seed(rows, K), looks[curve], band)
+                    draw_printed(
+                        axis, _reported(theirs, metric, dataset, curve, K), "K", looks[curve]
+                    )
                 if metric in LOGARITHMIC:
                     _logarithmic(axis)
             line[0].set_ylabel(LABELS[metric])
             entries = _entries(looks, _curves(methods, models, None if of_atoms else every))
+            if theirs["dataset"].isin(h).any():
+                entries.append(entry())
             line[-1].legend(handles=entries, loc="center left", bbox_to_anchor=(1.02, 0.5))
         _frame(axes, list(h), K)
         save(figure, paths)
@@ -184,6 +196,17 @@ def _pick(table: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
         table = found
         passed[column] = value
     return table
+
+
+def _reported(
+    theirs: pd.DataFrame, metric: str, dataset: str, curve: Curve, K: Sequence[int]
+) -> pd.DataFrame:
+    """The paper's numbers of a curve, at the K that are drawn."""
+    at = theirs["h"].isna() if curve.h is None else theirs["h"] == curve.h
+    where = {"metric": metric, "dataset": dataset, "method": curve.method}
+    for column, value in where.items():
+        at &= theirs[column] == value
+    return theirs[at & theirs["K"].isin(K)]
 
 
 def _rows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["nll_against_h", "nll_panel"]
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from vwta.io.storage import read_table
+from vwta.paper.figures.printed import as_printed, draw_printed, entry
 from vwta.paper.figures.style import COLUMN, log_ticks, save, style
 from vwta.paper.methods import METHODS, in_panel
 from vwta.paper.metrics import of_protocol
@@ -23,27 +24,32 @@ PANEL = "nll against h"
 
 def nll_against_h(
     metrics: Path,
+    reported: Path,
     paths: Sequence[Path],
     protocol: str,
     otherwise: str,
+    measured_as: Mapping[str, str],
     datasets: Sequence[str],
     K: int,
 ) -> None:
     """Draws the NLL against the bandwidth h, one panel for each problem.
 
     Curves are means over the seeds, bands one standard deviation. Methods without a bandwidth are
-    horizontal lines. Panels are scaled to the right ends of the curves: what lies higher at small
-    bandwidths is left out.
+    horizontal lines. Hollow markers are the paper's own numbers. Panels are scaled to the right
+    ends of the curves: what lies higher at small bandwidths is left out.
 
     Arguments:
         metrics: table of metrics.
+        reported: csv of the paper's numbers.
         paths: files to write, in the format of their suffix.
         protocol: which protocol's rows to draw.
         otherwise: the protocol of methods without any, see `of_protocol`.
+        measured_as: see :func:`vwta.paper.figures.printed.as_printed`.
         datasets: problems, from left to right.
         K: number of hypotheses.
     """
-    table = of_protocol(read_table(metrics), protocol, otherwise)
+    table = as_printed(of_protocol(read_table(metrics), protocol, otherwise), measured_as)
+    theirs = pd.read_csv(reported).query("metric == 'nll' and K == @K")
     rows = table[(table["metric"] == "nll") & ~table["tuned"]]
     rows = rows[rows["method"].isin(in_panel(PANEL)) & (rows["K"].isna() | (rows["K"] == K))]
     with style():
@@ -54,10 +60,17 @@ def nll_against_h(
             if mine["h"].isna().all():
                 raise ValueError(f"no NLL of {protocol} on {dataset} at K={K} in the metrics")
             nll_panel(axis, mine)
+            for method in in_panel(PANEL):
+                numbers = theirs[(theirs["dataset"] == dataset) & (theirs["method"] == method)]
+                look = METHODS[method]
+                draw_printed(axis, numbers, "h", {"color": look.color, "marker": look.marker})
             axis.set_title(title(dataset))
         axes[0, 0].set_ylabel(f"NLL (nats), $K = {K}$")
-        entries = axes[0, 0].get_legend_handles_labels()
-        figure.legend(*entries, loc="outside lower center", ncols=min(7, 2 * len(datasets)))
+        entries, _ = axes[0, 0].get_legend_handles_labels()
+        if theirs["dataset"].isin(datasets).any():
+            entries.append(entry())
+        columns = min(7, 2 * len(datasets))
+        figure.legend(handles=entries, loc="outside lower center", ncols=columns)
         save(figure, paths)
 
 
