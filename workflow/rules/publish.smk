@@ -99,6 +99,7 @@ use rule table_unused as table_unused_published with:
 use rule table_uci as table_uci_published with:
     input:
         metrics=f"{STAGE}/uci/metrics/evaluation.parquet",
+        searches=f"{STAGE}/uci/metrics/searches.parquet",
         sizes=f"{STAGE}/uci/metrics/sizes.parquet",
         printed=REPORTED["uci"],
         printed_sizes=REPORTED["uci_sizes"],
