@@ -15,6 +15,7 @@ from vwta.paper.studies import STUDIES
 from vwta.paper.tables import to_markdown
 from vwta.paper.verdicts.summary import classes, counts
 from vwta.paper.verdicts.table import Verdicts
+from vwta.paper.verdicts.tolerances import sentence
 
 INTRODUCTION = """\
 # Published runs
@@ -47,6 +48,7 @@ def overview(verdicts: Verdicts, folder: Path) -> str:
         to_markdown(classes(numbers)),
         "Its claims in words:",
         to_markdown(counts(claims, "claim")),
+        sentence(verdicts.tolerances),
         "## Claims that do not hold throughout",
         to_markdown(_doubtful(claims)),
         "## Runs",
@@ -66,6 +68,8 @@ def _doubtful(claims: pd.DataFrame) -> pd.DataFrame:
             "study": rows["study"],
             "verdict": rows["verdict"],
             "holds in": [f"{row.held} of {row.judged}" for row in rows.itertuples()],
+            "print": rows["under_printed"],
+            "optimum": rows["under_optimum"],
             "claim": rows["says"],
             "where": rows["place"],
         }
