@@ -19,6 +19,7 @@ from vwta.paper.verdicts.tolerances import sentence
 
 WORST = 10  # numbers that the terminal names
 WIDTH = 100
+HEAD = 12  # width of a column's head in the terminal
 OTHERS = ("under_literal", "under_released", "under_ours", "under_printed", "under_optimum")
 
 
@@ -192,7 +193,13 @@ def _numbers_for_readers(numbers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _aligned(table: pd.DataFrame) -> list[str]:
-    return [f"  {line}" for line in table.to_string(index=False).splitlines()]
+    """Lines of a table for the terminal, in which long heads take several lines."""
+    heads = [textwrap.wrap(str(name), HEAD) for name in table]
+    height = max(map(len, heads))
+    above = zip(*([""] * (height - len(head)) + head for head in heads), strict=True)
+    rows = pd.DataFrame([*above, *table.astype(str).to_numpy()])
+    lines = rows.to_string(index=False, header=False).splitlines()
+    return [f"  {line}".rstrip() for line in lines]
 
 
 def _rows(table: pd.DataFrame) -> Iterator[Any]:
