@@ -24,11 +24,12 @@ rule judge:
         [source(f"config/{name}.yaml") for name in JUDGEMENT],
         reported=REPORTED.values(),
         metrics=VERDICT_TABLES,
+        predictions=[f"{SYNTHETIC}/explorer.safetensors"],
     output:
         TARGETS["verdicts"],
         expand(
             f"{TABLES}/{{name}}.{{suffix}}",
-            name=["verdicts", "differences"],
+            name=["verdicts", "differences", "tolerances"],
             suffix=["csv", "md"],
         ),
     log:
@@ -46,11 +47,12 @@ use rule judge as judge_published with:
         [source(f"config/{name}.yaml") for name in JUDGEMENT],
         reported=REPORTED.values(),
         metrics=published("*/*.parquet"),
+        predictions=published("synthetic/explorer.safetensors"),
     output:
         "results/report/verdicts.parquet",
         expand(
             "results/report/tables/{name}.{suffix}",
-            name=["verdicts", "differences"],
+            name=["verdicts", "differences", "tolerances"],
             suffix=["csv", "md"],
         ),
     log:

@@ -8,7 +8,8 @@ from vwta.paper.verdicts.table import Settings, judge_all
 from vwta.workflow.job import job
 
 with job(snakemake):
-    measured = evidence.read([Path(path) for path in snakemake.input.metrics])
+    files = [*snakemake.input.metrics, *snakemake.input.predictions]
+    measured = evidence.read(map(Path, files))
     paper = reported.read(Path(snakemake.input.reported[0]).parent)
     settings = Settings.of(*snakemake.params.settings)
     tiers = {study: snakemake.params.tiers[study] for study in measured["study"].unique()}

@@ -114,13 +114,13 @@ def test_distortions_have_the_printed_scale_and_radians(folder: Path) -> None:
         scale, square = "Distortion, printed scale K = 9", "Distortion, rad² K = 9"
         for method in ("V-WTA", "K-WTA"):  # the same atoms
             assert found[method, "printed"][scale] == "**0.42**"
-            assert found[method, "ours"][scale] == "**0.40**"  # 100 * 0.128 / 32
-            assert found[method, "difference"][scale] == "-0.02"
+            assert found[method, "ours"][scale] == "**0.54**"  # 100 * 0.128 / 23.9
+            assert found[method, "difference"][scale] == "+0.12"
             assert found[method, "ours"][square] == "**0.128**"
             assert found[method, "printed"][square] == ""
-        assert found["Hist", "ours"][scale] == "1.25"
-        assert "100 × rad² / 32" in (folder / f"audio_{name}.md").read_text()
-    assert found["M-vMF", "ours"][scale] == "0.60"
+        assert found["Hist", "ours"][scale] == "1.67"
+        assert "100 × rad² / 23.9" in (folder / f"audio_{name}.md").read_text()
+    assert found["M-vMF", "ours"][scale] == "0.80"
     assert found["M-vMF", "printed"]["Distortion, printed scale K = 20"] == "0.34"
 
 

@@ -103,6 +103,44 @@ def test_a_rule_for_readers() -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "tolerance", "doubled"),
+    [
+        ({}, "", {}),
+        (
+            {"within": {"absolute": 0.1, "relative": 0.2}},
+            "within 0.1 absolute + 0.2 relative",
+            {"within": {"absolute": 0.2, "relative": 0.4}},
+        ),
+        ({"kind": "bounded", "high": 1.1, "ideal": 1.0}, "high 1.1 about 1", {"high": 1.2}),
+        ({"kind": "bounded", "high": 0.05}, "high 0.05", {"high": 0.1}),
+        (
+            {"kind": "slope", "along": "K", "low": -1.2, "high": -0.9, "ideal": -1},
+            "low -1.2; high -0.9 about -1",
+            {"low": -1.4, "high": -0.8},
+        ),
+        ({"kind": "falls", "along": "K"}, "trend 0.8", {"trend": 0.6}),
+        (
+            {"kind": "diverges", "along": "h", "towards": "largest", "by": 0.5, "reach": 1.0},
+            "by 0.5",
+            {"by": 1.0, "reach": 1.0},
+        ),
+    ],
+)
+def test_tolerances_can_be_changed(
+    options: dict[str, Any], tolerance: str, doubled: dict[str, Any]
+) -> None:
+    entry = {**ENTRY, **options}
+    if entry["kind"] != "below":
+        del entry["b"]
+    claim = Claim.of(entry, 0.8)
+    assert claim.tolerance == tolerance
+    changed = claim.with_tolerance(2.0).options
+    assert changed.keys() == claim.options.keys()
+    for name, value in doubled.items():
+        assert changed[name] == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
     ("change", "line"),
     [
         ({"kind": "beneath"}, "wta_is_lower.kind = beneath: must be one of below, coincide,"),

@@ -15,6 +15,7 @@ RULE: dict[str, Any] = {
     "deviations": 1.0,
     "standard_errors": 2.0,
     "rounding": 0.005,
+    "reading": {},
     "tolerance": {"nll": {"absolute": 0.05}, "risk": {"relative": 0.1}, "emd": {"absolute": 0.0}},
     "measured_as": {},
     "tier": "full",
@@ -105,6 +106,10 @@ def test_a_tolerance_stands_for_a_deviation_that_is_not_printed() -> None:
     assert "a tolerance of 0.05" in found["rule"]
     assert (found["printed_low"], found["printed_high"]) == (1.95, 2.05)
     risk = {**printed, "metric": "risk", "printed": 0.02}
+    pixel = {"reading": {"risk": 0.001}}
+    assert judge([0.02299], risk, pixel, metric="risk")["verdict"] == "reproduced"
+    assert judge([0.02301], risk, pixel, metric="risk")["verdict"] == "worse"
+    assert judge([0.02], risk, pixel, metric="risk")["rule"].endswith(" + 0.001")
     assert judge([0.02199], risk, metric="risk")["verdict"] == "reproduced"
     assert judge([0.02201], risk, metric="risk")["verdict"] == "worse"
     assert judge([0.0179], risk, metric="risk")["verdict"] == "better"
@@ -123,11 +128,13 @@ def test_counts_must_be_equal() -> None:
 
 def test_our_number_is_brought_to_the_paper_s_scale_and_name() -> None:
     printed = {"study": "audio", "dataset": "ansyn", "metric": "risk", "printed": 0.42}
-    printed |= {"measured_as": "wta", "scale": 100 / 32, "printed_deviation": math.nan, "K": 9}
+    printed |= {"measured_as": "wta", "scale": 100 / 24, "printed_deviation": math.nan, "K": 9}
     columns = {"study": "audio", "dataset": "ansyn", "metric": "risk", "method": "wta", "K": 9}
-    found = judge([0.1344], printed, **columns)
+    found = judge([0.1008], printed, **columns)
     assert found["ours"] == pytest.approx(0.42)
     assert found["verdict"] == "reproduced"
+    assert found["remark"].endswith("printed 0.101 rad², ours 0.101 rad²")
+    assert judge([], printed, **columns)["remark"] == "printed 0.101 rad²"
     rule = {"measured_as": {"uci": {"paper": {"nll": "nll_capped"}}}}
     assert judge(around(2.0), rule=rule, metric="nll_capped")["verdict"] == "reproduced"
     assert judge(around(2.0), rule=rule)["verdict"] == "not run"
@@ -138,7 +145,7 @@ def test_other_data_and_other_scales_are_not_comparable() -> None:
     columns = {"study": "audio", "K": 9}
     found = judge([2.0], printed, dataset="resynthesis", **columns)
     assert found["verdict"] == "not comparable"
-    assert found["reason"] == "other data: resynthesis in place of ansyn"
+    assert found["reason"] == "other scenes: resynthesis in place of ansyn"
     assert found["ours"] == 2.0  # it stands beside the printed one all the same
     assert judge([2.0], printed, dataset="ansyn", **columns)["verdict"] == "reproduced"
     small = judge(around(2.0), tier="quick")

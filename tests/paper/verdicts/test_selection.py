@@ -10,13 +10,18 @@ from vwta.paper.metrics import tidy
 from vwta.paper.verdicts.selection import Evidence, select, shared, words
 
 
-def evidence(rows: list[dict[str, Any]], borrows: dict[str, Any] | None = None) -> Evidence:
+def evidence(
+    rows: list[dict[str, Any]],
+    borrows: dict[str, Any] | None = None,
+    printed: list[dict[str, Any]] | None = None,
+) -> Evidence:
     """Numbers of the synthetic study under `paper`, unless rows say something else."""
     common = {"study": "synthetic", "protocol": "paper", "dataset": "moons", "n": 1}
     common |= {"metric": "nll", "method": "v_wta"}
     measured = tidy([{**common, **row} for row in rows]).assign(table="synthetic/evaluation")
-    printed = measured.iloc[:0].assign(deviation=math.nan)
-    return Evidence(measured, printed, borrows or {})
+    own = [{**common, "protocol": "printed", "value": 0.0, **row} for row in printed or []]
+    paper = tidy(own).assign(table="printed", deviation=math.nan)
+    return Evidence(measured, paper, borrows or {})
 
 
 def pick(source: Evidence, datasets: list[str] | None = None, **query: Any) -> list[tuple]:
@@ -97,6 +102,44 @@ def test_differences_join_what_is_shared() -> None:
     assert pick(evidence(rows), minus=minus) == [("moons", 9, 0.1, 8.1), ("moons", 9, 1.0, 9.0)]
 
 
+def test_ratios_join_what_is_shared() -> None:
+    """Their relative deviations add up as squares do: .3 and .4 make .5."""
+    rows = [{"K": 9, "seed": seed, "value": 2.0 + 0.6 * sign} for seed, sign in ((1, 1), (2, -1))]
+    rows += [
+        {"K": 9, "seed": seed, "method": "mdn", "value": 4.0 + 1.6 * sign}
+        for seed, sign in ((1, 1), (2, -1))
+    ]
+    query = {"metric": "nll", "method": "v_wta"}
+    query["divided_by"] = {"metric": "nll", "method": "mdn"}
+    (row,) = select(evidence(rows), "synthetic", "paper", query).itertuples()
+    assert row.value == pytest.approx(0.5)
+    assert row.deviation == pytest.approx(0.5 * 0.5 * math.sqrt(2))
+    assert row.count == 2
+
+
+def test_the_paper_s_bandwidths() -> None:
+    """Those of the data set; of one that the paper has no numbers of, those of all others."""
+    rows = [
+        {"dataset": name, "h": h, "value": h}
+        for name in ("moons", "damier", "gaussian")
+        for h in (0.1, 0.2, 0.3, 1.0)
+    ]
+    printed = [{"dataset": "moons", "h": 0.1}, {"dataset": "damier", "h": 0.3}]
+    printed += [{"method": "k_wta", "h": 1.0}, {"metric": "emd", "h": 0.2}, {"dataset": "moons"}]
+    source = evidence(rows, printed=printed)
+    found = pick(source, h="printed")
+    assert sorted(row[:2] for row in found) == [
+        ("damier", 0.3),
+        ("gaussian", 0.1),
+        ("gaussian", 0.3),
+        ("moons", 0.1),
+    ]
+    lowest = {"over": "h", "by": "lowest"}
+    assert pick(source, ["damier"], h="printed", reduce=lowest) == [("damier", 0.3)]
+    assert pick(source, ["elsewhere"], h="printed") == []
+    assert pick(evidence(rows), h="printed") == []  # nothing is printed
+
+
 def test_nothing_to_select() -> None:
     source = evidence(SEEDS)
     assert pick(source, metric="emd") == []
@@ -159,3 +202,6 @@ def test_seeds_of_a_split_are_averaged_first() -> None:
     rows[0]["value"] = math.nan
     (row,) = select(evidence(rows), "synthetic", "paper", query).itertuples(index=False)
     assert math.isnan(row.value)
+
+    query = {"metric": "risk", "method": "wta", "divided_by": {"metric": "risk", "method": "hist"}}
+    assert words(query) == "(risk of wta) / (risk of hist)"

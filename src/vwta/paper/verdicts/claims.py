@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-__all__ = ["Claim", "Outcome", "judge", "problems"]
+__all__ = ["Claim", "Outcome", "frames", "judge", "outcome", "problems"]
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from vwta.paper.verdicts.comparisons import KINDS, Case, compare, rounded
+from vwta.paper.verdicts.reported import PRINTED
 from vwta.paper.verdicts.selection import Evidence, Query, select, words
 
-ABOUT = ("id", "section", "study", "says", "kind", "datasets", "quantifier", "protocols")
+ABOUT = ("id", "section", "study", "says", "kind", "datasets", "quantifier", "protocols", "ideal")
+TOLERANCES = ("within", "by", "low", "high", "trend")  # options that are our choice
 QUANTIFIERS = ("all", "most", "some")
 LISTED = 3  # cases named in a text
 
@@ -32,6 +36,7 @@ class Claim:
         datasets: on which data sets; all that there are, if None.
         quantifier: of how many cases it is made: `all`, `most` or `some`.
         protocols: under which it is judged; all, if None.
+        ideal: the value that `low` and `high` depart from.
     """
 
     id: str
@@ -44,6 +49,7 @@ class Claim:
     datasets: tuple[str, ...] | None
     quantifier: str
     protocols: tuple[str, ...] | None
+    ideal: float = 0.0
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], trend: float) -> Claim:
@@ -63,17 +69,41 @@ class Claim:
             datasets=tuple(entry["datasets"]) if "datasets" in entry else None,
             quantifier=entry.get("quantifier", "all"),
             protocols=tuple(entry["protocols"]) if "protocols" in entry else None,
+            ideal=entry.get("ideal", 0.0),
         )
 
     @property
     def rule(self) -> str:
         """The comparison for readers."""
-        text = f"{self.kind}: {'; '.join(map(words, self.queries))}"
-        for name, value in self.options.items():
-            if isinstance(value, Mapping):
-                value = " + ".join(f"{part:g} {unit}" for unit, part in value.items())
-            text += f"; {name} {value}"
-        return f"{text}; in {self.quantifier} cases"
+        parts = [f"{self.kind}: {'; '.join(map(words, self.queries))}"]
+        parts += [_option(name, value) for name, value in self.options.items()]
+        return "; ".join([*parts, f"in {self.quantifier} cases"])
+
+    @property
+    def tolerance(self) -> str:
+        """Its tolerances for readers; empty if it has none."""
+        parts = [_option(name, self.options[name]) for name in TOLERANCES if name in self.options]
+        bounds = {"low", "high"} & self.options.keys()
+        return "; ".join(parts) + (f" about {self.ideal:g}" if bounds and self.ideal else "")
+
+    def with_tolerance(self, factor: float) -> Claim:
+        """The same claim with tolerances times a factor.
+
+        Bounds depart from the ideal so many times as far. Of a trend the share of pairs of points
+        that may go the other way is multiplied.
+        """
+        changed = dict(self.options)
+        for name in (name for name in TOLERANCES if name in changed):
+            value = changed[name]
+            if name == "within":
+                changed[name] = {unit: factor * part for unit, part in value.items()}
+            elif name == "trend":
+                changed[name] = 1 - factor * (1 - value)
+            elif name == "by":
+                changed[name] = factor * value
+            else:
+                changed[name] = self.ideal + factor * (value - self.ideal)
+        return replace(self, options=changed)
 
 
 class Outcome(NamedTuple):
@@ -95,6 +125,11 @@ class Outcome(NamedTuple):
     numbers: str
     missing: str
 
+    @property
+    def held(self) -> int:
+        """Number of cases in which it holds."""
+        return sum(case.holds for case in self.cases)
+
 
 def judge(claim: Claim, evidence: Evidence, protocol: str, most: float) -> Outcome:
     """Judges a claim of the paper.
@@ -105,10 +140,19 @@ def judge(claim: Claim, evidence: Evidence, protocol: str, most: float) -> Outco
         protocol: the protocol.
         most: share of cases that counts as most of them.
     """
-    frames = [
+    return outcome(claim, frames(claim, evidence, protocol), most)
+
+
+def frames(claim: Claim, evidence: Evidence, protocol: str) -> list[pd.DataFrame]:
+    """The numbers of each of a claim's queries."""
+    return [
         select(evidence, claim.study, protocol, query, claim.datasets) for query in claim.queries
     ]
-    cases = compare(claim.kind, frames, claim.options)
+
+
+def outcome(claim: Claim, numbers: Sequence[pd.DataFrame], most: float) -> Outcome:
+    """The verdict on a claim by the numbers of its queries, see :func:`frames`."""
+    cases = compare(claim.kind, numbers, claim.options)
     there = {case.where.get("dataset") for case in cases}
     missing = [name for name in claim.datasets or () if name not in there]
     return Outcome(
@@ -146,6 +190,12 @@ def problems(entries: Sequence[Mapping[str, Any]]) -> list[str]:
         if entry.get("quantifier", "all") not in QUANTIFIERS:
             lines.append(f"{name}.quantifier: must be one of {', '.join(QUANTIFIERS)}")
     return lines
+
+
+def _option(name: str, value: Any) -> str:
+    if isinstance(value, Mapping):
+        value = " + ".join(f"{part:g} {unit}" for unit, part in value.items())
+    return f"{name} {value}"
 
 
 def _verdict(cases: Sequence[Case], quantifier: str, most: float) -> str:
@@ -192,8 +242,10 @@ def _place(where: Mapping[str, Any]) -> str:
 
 def _labels(queries: Sequence[Query]) -> list[str]:
     """Short names of what is compared: methods, or metrics or K where methods are the same."""
-    if any("minus" in query for query in queries):
-        return ["gap", "other gap"][: len(queries)]
+    for key, name in (("minus", "gap"), ("divided_by", "ratio")):
+        if any(key in query for query in queries):
+            whose = "printed" if queries[-1].get("protocol") == PRINTED else "other"
+            return [name, f"{whose} {name}"][: len(queries)]
     for key in ("method", "metric", "K"):
         names = [str(query.get(key, "")) for query in queries]
         if len(set(names)) == len(names):

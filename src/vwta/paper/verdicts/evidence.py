@@ -1,13 +1,14 @@
 """Measured numbers of all studies: the tables that verdicts are based on, as one tidy table.
 
-Beside the columns of :mod:`vwta.paper.metrics` it has `table`, the file a number is from. Three
-tables that are not tidy by themselves come in as
+Beside the columns of :mod:`vwta.paper.metrics` it has `table`, the file a number is from. Files
+that are not tidy by themselves come in as
 
 | metric | method | from |
 |---|---|---|
 | `nll_validation` | of the search | NLL of the validation rows at a bandwidth that a search met |
 | `rows`, `inputs` | `data` | sizes of the UCI data sets |
 | `settled_distance`, `settled_score` | `wta` | epoch from which a part of the loss hardly changes |
+| `lone_hypothesis` | `wta` | predictions, see :mod:`vwta.paper.verdicts.placement` |
 """
 
 from __future__ import annotations
@@ -26,13 +27,17 @@ from vwta.io.storage import read_table
 from vwta.paper.metrics import COLUMNS as TIDY
 from vwta.paper.metrics import tidy
 from vwta.paper.studies import HEADLINE, STUDIES
+from vwta.paper.verdicts.placement import distances
 
 COLUMNS = {**TIDY, "table": "str"}
+PREDICTIONS = "explorer.safetensors"  # of the synthetic study
 SETTLED = 0.05  # part of the whole change that is left at most once a curve has settled
 
 
 def find(folder: Path) -> list[Path]:
-    """Tables of metrics that verdicts rest on, in a folder of results or of published ones.
+    """Files that verdicts rest on, in a folder of results or of published ones.
+
+    These are tables of metrics, and predictions of the synthetic study if there are any.
 
     Arguments:
         folder: has `<study>/metrics/*.parquet` (results of a tier) or `<study>/*.parquet`
@@ -43,6 +48,7 @@ def find(folder: Path) -> list[Path]:
         place = folder / study / "metrics"
         place = place if place.is_dir() else folder / study
         found += [path for path in sorted(place.glob("*.parquet")) if path.stem in facts.metrics]
+        found += [path for path in (folder / study).glob(PREDICTIONS) if found]
     if not found:
         raise FileNotFoundError(
             f"{folder}: no tables of metrics, neither {folder}/<study>/metrics/*.parquet nor "
@@ -76,7 +82,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def read(files: Iterable[Path]) -> pd.DataFrame:
-    """All rows of the tables of metrics that verdicts rest on, with :data:`COLUMNS`."""
+    """All rows of the files of :func:`find`, with :data:`COLUMNS`."""
     tables = [_read_one(path) for path in files]
     empty = tidy([]).assign(table="").astype(COLUMNS)
     return pd.concat([empty, *tables], ignore_index=True).astype(COLUMNS)
@@ -84,6 +90,8 @@ def read(files: Iterable[Path]) -> pd.DataFrame:
 
 def _read_one(path: Path) -> pd.DataFrame:
     study = (path.parent.parent if path.parent.name == "metrics" else path.parent).name
+    if path.name == PREDICTIONS:
+        return tidy(distances(path), study=study).assign(table=f"{study}/{path.stem}")
     table, name = read_table(path), path.stem
     if name == "searches":
         table = _of_searches(table, study)

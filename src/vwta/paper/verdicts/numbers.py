@@ -5,9 +5,9 @@ With the printed number p and ours o, the means over seeds or splits, and their 
 .. math:: |o - p| \le m, \qquad m = c \sqrt{s_p^2 + s_o^2} + r
 
 is `reproduced`; otherwise a lower one is `better` and a higher one `worse`, as all metrics here are
-better if lower. Here c is `deviations` and r `rounding`, half a unit of the last printed digit.
-Where the paper prints no standard deviation, s_p is a stated tolerance of the metric; for numbers
-that were read off a figure it includes the reading. Counts must be equal.
+better if lower. Here c is `deviations` and r `rounding`, half a unit of the last printed digit, or
+`reading`, a pixel of the figure where its size is known. Where the paper prints no standard
+deviation, s_p is a stated tolerance of the metric. Counts must be equal.
 
 Standard deviations over splits are wide, and the splits are the paper's own. `strict` is the same
 verdict by standard errors, s / sqrt(n), of which there must be no more than `standard_errors`; it
@@ -39,6 +39,7 @@ class Rule:
         deviations: c of the formula.
         standard_errors: the same for `strict`.
         rounding: r, for printed numbers.
+        reading: r, for numbers that were read off a figure, by metric; 0 for others.
         tolerance: for each metric `absolute` and `relative` (to the printed number) parts of s_p.
         measured_as: for each study and protocol, metrics of ours by metrics of the paper.
         tier: the tier at the paper's scale.
@@ -51,6 +52,7 @@ class Rule:
     deviations: float
     standard_errors: float
     rounding: float
+    reading: Mapping[str, float]
     tolerance: Mapping[str, Mapping[str, float]]
     measured_as: Mapping[str, Mapping[str, Mapping[str, str]]]
     tier: str
@@ -77,6 +79,8 @@ def judge(
     remarks = [one["remark"] for one in rule.remarks if _meant(one, reported, protocol)]
     if ours and pd.notna(reported["printed_runs"]) and ours["runs"] < reported["printed_runs"]:
         remarks.append(f"{ours['runs']} of {reported['printed_runs']} seeds or splits")
+    if reported["scale"] != 1:
+        remarks.append(_in_our_units(reported, ours))
     found["remark"] = "; ".join(remarks)
     reason = _reason(reported, ours, protocol, rule, tier)
     if not ours:
@@ -123,6 +127,12 @@ def _ours(
     }
 
 
+def _in_our_units(reported: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
+    """A distortion in rad^2, as the printed scale is calibrated."""
+    text = f"printed {reported['printed'] / reported['scale']:.3g} rad²"
+    return text + (f", ours {ours['ours'] / reported['scale']:.3g} rad²" if ours else "")
+
+
 def _intervals(reported: Mapping[str, Any], ours: Mapping[str, Any], rule: Rule) -> dict[str, Any]:
     """Both numbers with their intervals, their difference, and the largest one that is allowed."""
     printed, theirs = reported["printed"], _their_deviation(reported, rule)
@@ -153,8 +163,11 @@ def _their_deviation(reported: Mapping[str, Any], rule: Rule) -> float:
 
 
 def _rounding(reported: Mapping[str, Any], rule: Rule) -> float:
-    is_rounded = reported["source"] == "printed" and reported["metric"] not in COUNTS
-    return rule.rounding if is_rounded else 0.0
+    if reported["metric"] in COUNTS:
+        return 0.0
+    if reported["source"] == "printed":
+        return rule.rounding
+    return rule.reading.get(reported["metric"], 0.0)
 
 
 def _word(difference: float, margin: float) -> str:
@@ -193,7 +206,7 @@ def _reason(
     if not math.isfinite(ours["ours"]):
         return "our number is not finite"
     if reported["study"] == "audio" and ours["measured_on"] != OWN_DATA:
-        return f"other data: {ours['measured_on']} in place of {OWN_DATA}"
+        return f"other scenes: {ours['measured_on']} in place of {OWN_DATA}"
     if tier != rule.tier and reported["metric"] not in COUNTS:
         return f"other scale: tier {tier} in place of {rule.tier}"
     return ""
@@ -229,4 +242,5 @@ def _words(reported: Mapping[str, Any], rule: Rule) -> str:
         ]
         width = f"a tolerance of {' + '.join(amounts)} and our standard deviation"
     text = f"|ours - printed| <= {rule.deviations:g} x root of the sum of squares of {width}"
-    return text + (f" + {rule.rounding:g}" if _rounding(reported, rule) else "")
+    rounding = _rounding(reported, rule)
+    return text + (f" + {rounding:g}" if rounding else "")

@@ -9,10 +9,12 @@ from pathlib import Path
 from vwta.io.provenance import provenance
 from vwta.io.storage import atomic, write_table
 from vwta.paper.tables import to_markdown
+from vwta.paper.verdicts import tolerances
 from vwta.paper.verdicts.summary import differences_for_readers, markdown
 from vwta.paper.verdicts.table import Verdicts
 
-READERS = ("verdicts.csv", "verdicts.md", "differences.csv", "differences.md")
+NAMES = ("verdicts", "differences", "tolerances")
+READERS = tuple(f"{name}.{suffix}" for name in NAMES for suffix in ("csv", "md"))
 
 
 def write(verdicts: Verdicts, path: Path, folder: Path, code: str) -> None:
@@ -35,6 +37,8 @@ def write(verdicts: Verdicts, path: Path, folder: Path, code: str) -> None:
         markdown(verdicts),
         verdicts.differences.to_csv(index=False),
         to_markdown(differences_for_readers(verdicts.differences)),
+        verdicts.tolerances.to_csv(index=False),
+        to_markdown(tolerances.for_readers(verdicts.tolerances)),
     )
     for name, text in zip(READERS, texts, strict=True):
         with atomic(folder / name) as temporary:

@@ -15,6 +15,7 @@ from vwta.paper.studies import STUDIES
 from vwta.paper.tables import to_markdown
 from vwta.paper.verdicts.summary import classes, counts
 from vwta.paper.verdicts.table import Verdicts
+from vwta.paper.verdicts.tolerances import sentence
 
 INTRODUCTION = """\
 # Published runs
@@ -47,7 +48,11 @@ def overview(verdicts: Verdicts, folder: Path) -> str:
         to_markdown(classes(numbers)),
         "Its claims in words:",
         to_markdown(counts(claims, "claim")),
+        sentence(verdicts.tolerances),
         "## Claims that do not hold throughout",
+        "Beside our verdict stand those on the paper's own numbers, and on Lloyd's optimum in "
+        "place of trained hypotheses, as far as there are any. A claim that the optimum fails is about "
+        "our bound.",
         to_markdown(_doubtful(claims)),
         "## Runs",
         to_markdown(pd.DataFrame([_run(folder / name) for name in studies])),
@@ -66,6 +71,8 @@ def _doubtful(claims: pd.DataFrame) -> pd.DataFrame:
             "study": rows["study"],
             "verdict": rows["verdict"],
             "holds in": [f"{row.held} of {row.judged}" for row in rows.itertuples()],
+            "print": rows["under_printed"].replace("not run", ""),
+            "optimum": rows["under_optimum"].replace("not run", ""),
             "claim": rows["says"],
             "where": rows["place"],
         }

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from vwta.paper.audio.distortion import PER_RADIAN_SQUARED
 from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.verdicts.evidence import COLUMNS as EVIDENCE
 
@@ -43,9 +44,7 @@ SOURCES = ("printed", "read off")
 SEEDS = 3  # of the synthetic study
 SPLITS = {"protein": 5, "year": 1}  # of UCI's data sets; others have 20
 MAIN = ("deep_ensembles", "mdn", "k_wta", "v_wta")  # methods of the first table
-# A printed distortion is 100 times the risk in rad^2, divided once more by the active items of a
-# batch: at most 32, and about 24 by the printed Histogram.
-DISTORTION, BATCH = "distortion_x100", 32
+DISTORTION = "distortion_x100"
 
 
 def read(folder: Path) -> pd.DataFrame:
@@ -140,7 +139,7 @@ def _audio(folder: Path) -> pd.DataFrame:
         place=place.mask(both, "tables 2 and 6"),
         metric=table["metric"].where(~risk, "risk"),
         measured_as=table["method"].where(~risk, atoms),
-        scale=risk.map({True: 100 / BATCH, False: 1.0}),
+        scale=risk.map({True: PER_RADIAN_SQUARED, False: 1.0}),
         printed_runs=1,
     )
 

@@ -6,10 +6,11 @@ A query is a section of a configuration file:
 |---|---|
 | `metric`, `method` | which numbers |
 | `K`, `h` | of these only: a list, or `smallest` or `largest` of what is there |
+| `h` | or `printed`: those that the paper prints, or shows in the figures that were read |
 | `tuned` | true: at tuned bandwidths; else at given ones, or tuned ones if there are no others |
 | `protocol` | of this protocol, whichever is judged; `printed` for the paper's own numbers |
 | `reduce` | `over` a key (h or K), `by` lowest or range: one number in place of a curve |
-| `minus` | another query, whose numbers are subtracted |
+| `minus`, `divided_by` | another query, whose numbers are subtracted or divided by |
 | `by_split` | true: splits are not averaged |
 """
 
@@ -51,6 +52,7 @@ class Evidence:
         self.borrows = borrows
         self._rows: dict[tuple[str, str], pd.DataFrame] = {}
         self._means: dict[tuple[object, ...], pd.DataFrame] = {}
+        self._printed = printed[printed["h"].notna()]
 
     def rows(self, study: str, protocol: str) -> pd.DataFrame:
         """Rows of a protocol, and those that it takes from another one."""
@@ -80,6 +82,14 @@ class Evidence:
             self._means[key] = _means(_at(rows, tuned), by_split)
         return self._means[key]
 
+    def printed_h(self, study: str, metric: str, method: str, dataset: str) -> list[float]:
+        """Bandwidths of the paper's own numbers of a data set, or of others if it has none."""
+        rows = self._printed
+        for key, name in (("study", study), ("metric", metric), ("method", method)):
+            rows = rows[rows[key] == name]
+        own = rows[rows["dataset"] == dataset]
+        return sorted(set((rows if own.empty else own)["h"]))
+
 
 def select(
     evidence: Evidence,
@@ -104,12 +114,16 @@ def select(
     frame = evidence.means(study, query.get("protocol", protocol), **how)
     if datasets is not None:
         frame = frame[frame["dataset"].isin(datasets)]
+    if query.get("h") == PRINTED:
+        frame = _only_printed(frame, evidence, study, query)
     for key in ("K", "h"):
-        frame = _only(frame, key, query.get(key))
+        if query.get(key) != PRINTED:
+            frame = _only(frame, key, query.get(key))
     if "reduce" in query:
         frame = _reduce(frame, **query["reduce"])
-    if "minus" in query:
-        frame = _minus(frame, select(evidence, study, protocol, query["minus"], datasets))
+    for key, combine in COMBINATIONS.items():
+        if key in query:
+            frame = combine(frame, select(evidence, study, protocol, query[key], datasets))
     return frame
 
 
@@ -145,7 +159,9 @@ def words(query: Query) -> str:
     text += ", h tuned" if query.get("tuned") else ""
     if "reduce" in query:
         text += f", {query['reduce']['by']} over {query['reduce']['over']}"
-    return f"({text}) - ({words(query['minus'])})" if "minus" in query else text
+    for key, sign in (("minus", "-"), ("divided_by", "/")):
+        text = f"({text}) {sign} ({words(query[key])})" if key in query else text
+    return text
 
 
 def _lent(mine: pd.DataFrame, own: pd.DataFrame, lender: Mapping[str, Any]) -> pd.DataFrame:
@@ -212,6 +228,17 @@ def _only(frame: pd.DataFrame, key: str, wanted: Sequence[float] | str | None) -
     return frame.iloc[np.flatnonzero(chosen)]
 
 
+def _only_printed(
+    frame: pd.DataFrame, evidence: Evidence, study: str, query: Query
+) -> pd.DataFrame:
+    """Rows at the bandwidths that the paper has numbers of, for each data set."""
+    parts = [
+        _only(part, "h", evidence.printed_h(study, query["metric"], query["method"], str(name)))
+        for name, part in frame.groupby("dataset", sort=False)
+    ]
+    return pd.concat(parts, ignore_index=True) if parts else frame
+
+
 def _reduce(frame: pd.DataFrame, over: str, by: str) -> pd.DataFrame:
     if frame.empty or over not in frame:
         return frame.iloc[:0].drop(columns=over, errors="ignore")
@@ -230,9 +257,24 @@ def _reduce(frame: pd.DataFrame, over: str, by: str) -> pd.DataFrame:
 def _minus(frame: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     both = shared(frame, other)
     squares = both[["deviation_a", "deviation_b"]].astype(float) ** 2
+    return _combined(both, both["value_a"] - both["value_b"], squares)
+
+
+def _divided_by(frame: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    both = shared(frame, other)
+    ratio = both["value_a"] / both["value_b"]
+    relative = [both[f"deviation_{x}"].astype(float) / both[f"value_{x}"] for x in "ab"]
+    return _combined(both, ratio, pd.concat([(ratio * one) ** 2 for one in relative], axis=1))
+
+
+def _combined(both: pd.DataFrame, value: pd.Series, squares: pd.DataFrame) -> pd.DataFrame:
+    """Numbers that two selections make, with the root of the sum of squares of deviations."""
     both = both.assign(
-        value=both["value_a"] - both["value_b"],
+        value=value,
         deviation=squares.sum(axis=1, min_count=1) ** 0.5,
         count=np.minimum(both["count_a"], both["count_b"]),
     )
     return both[[*(key for key in KEYS if key in both), *VALUES]]
+
+
+COMBINATIONS = {"minus": _minus, "divided_by": _divided_by}

@@ -15,11 +15,12 @@ from vwta.paper.tables import to_markdown
 from vwta.paper.verdicts.classes import CLASSES
 from vwta.paper.verdicts.comparisons import rounded
 from vwta.paper.verdicts.table import CLAIM_WORDS, NUMBER_WORDS, Verdicts
+from vwta.paper.verdicts.tolerances import sentence
 
 WORST = 10  # numbers that the terminal names
 WIDTH = 100
 HEAD = 12  # width of a column's head in the terminal
-OTHERS = ("under_literal", "under_released", "under_ours", "under_printed")
+OTHERS = ("under_literal", "under_released", "under_ours", "under_printed", "under_optimum")
 
 
 def terminal(verdicts: Verdicts) -> str:
@@ -29,7 +30,8 @@ def terminal(verdicts: Verdicts) -> str:
     lines = [_about(verdicts), ""]
     lines += ["Numbers", *_aligned(counts(numbers, "number")), f"  {_strictly(numbers)}", ""]
     lines += ["Numbers by what they are obtained from", *_aligned(classes(numbers)), ""]
-    lines += ["Claims", *_aligned(counts(claims, "claim")), ""]
+    lines += ["Claims", *_aligned(counts(claims, "claim"))]
+    lines += [*_wrapped(f"  {sentence(verdicts.tolerances)}", "  "), ""]
     for study, part in claims.groupby("study", sort=False):
         lines.append(f"Claims of the {study} study")
         for row in _rows(part):
@@ -53,6 +55,7 @@ def markdown(verdicts: Verdicts) -> str:
         to_markdown(classes(numbers)),
         "## Claims",
         to_markdown(counts(claims, "claim")),
+        sentence(verdicts.tolerances),
         "## Each claim",
         to_markdown(_claims_for_readers(claims)),
         "## Each number",
@@ -117,15 +120,19 @@ def _strictly(numbers: pd.DataFrame) -> str:
 def _claim_lines(row: Any) -> list[str]:
     """Lines of a claim: the word, what it says, and what decides if it does not simply hold."""
     beside = [f"{name.removeprefix('under_')} {getattr(row, name)}" for name in OTHERS]
+    beside = [text for text in beside if not text.endswith(" ")]  # not judged there
     lines = [f"  {row.verdict:<8} {row.says} [{row.place}]"]
     if row.verdict != "not run":
         missing = f"; no data: {row.missing}" if row.missing else ""
         lines.append(f"           {row.held} of {row.judged} cases{missing}; {', '.join(beside)}")
     if row.verdict not in ("holds", "not run"):
         lines.append(f"           {row.numbers}")
-    indent = " " * 11
-    wrapped = [textwrap.wrap(line, WIDTH, subsequent_indent=indent) for line in lines]
-    return [line for part in wrapped for line in part]
+    lines += [f"           {row.reason}"] if row.reason else []
+    return [line for text in lines for line in _wrapped(text, " " * 11)]
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, subsequent_indent=indent)
 
 
 def _worst(numbers: pd.DataFrame) -> pd.DataFrame:
@@ -158,6 +165,7 @@ def _claims_for_readers(claims: pd.DataFrame) -> pd.DataFrame:
             "verdict": [f"**{word}**" for word in claims["verdict"]],
             "cases": [f"{row.held} of {row.judged}" for row in _rows(claims)],
             "numbers that decide": claims["numbers"],
+            "beside": claims["reason"],
             "no data": claims["missing"],
             **{name.removeprefix("under_"): claims[name] for name in OTHERS},
         }
