@@ -145,7 +145,7 @@ def test_other_data_and_other_scales_are_not_comparable() -> None:
     columns = {"study": "audio", "K": 9}
     found = judge([2.0], printed, dataset="resynthesis", **columns)
     assert found["verdict"] == "not comparable"
-    assert found["reason"] == "other data: resynthesis in place of ansyn"
+    assert found["reason"] == "other scenes: resynthesis in place of ansyn"
     assert found["ours"] == 2.0  # it stands beside the printed one all the same
     assert judge([2.0], printed, dataset="ansyn", **columns)["verdict"] == "reproduced"
     small = judge(around(2.0), tier="quick")

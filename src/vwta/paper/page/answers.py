@@ -22,6 +22,7 @@ BESIDE = {
     "under_released": "released",
     "under_ours": "ours",
     "under_printed": "the paper's own numbers",
+    "under_optimum": "Lloyd's optimum",
 }
 HEADS = (
     *("Verdict", "", "Dataset", "Metric", "Method", "K", "h", "Paper", "Ours", "Difference"),
@@ -84,6 +85,7 @@ def _claim(row: Any) -> Html:
     texts = {
         "No data": row.missing,
         "Decides": row.numbers,
+        "Beside": row.reason,
         "Holds at": row.holds_at,
         "Fails at": row.fails_at,
         "Rule": row.rule,

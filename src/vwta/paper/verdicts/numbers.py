@@ -206,7 +206,7 @@ def _reason(
     if not math.isfinite(ours["ours"]):
         return "our number is not finite"
     if reported["study"] == "audio" and ours["measured_on"] != OWN_DATA:
-        return f"other data: {ours['measured_on']} in place of {OWN_DATA}"
+        return f"other scenes: {ours['measured_on']} in place of {OWN_DATA}"
     if tier != rule.tier and reported["metric"] not in COUNTS:
         return f"other scale: tier {tier} in place of {rule.tier}"
     return ""

@@ -150,8 +150,11 @@ def judge_all(
     table = table.astype(COLUMNS)
     words = table.pivot(index=["kind", "id"], columns="protocol", values="verdict")
     words = words.reindex(columns=[*settings.protocols, PRINTED, OPTIMUM]).fillna("")
-    judged = zip(words.index, words.to_dict("records"), strict=True)
-    classes = [class_of(row) if kind == "number" else "" for (kind, _), row in judged]
+    judged = zip(words.index, words.to_numpy(), strict=True)
+    classes = [
+        class_of(dict(zip(words.columns, row, strict=True))) if kind == "number" else ""
+        for (kind, _), row in judged
+    ]
     words.columns = [f"under_{name}" for name in words.columns]
     table = table.join(words.assign(class_=classes), on=["kind", "id"])
     table["group"] = [group_of(name) if name else "" for name in table["method"]]
