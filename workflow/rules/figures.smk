@@ -4,7 +4,7 @@ from vwta.workflow import figures as figure_table
 
 REPORTED = {
     name: source(f"config/reported/{name}.csv")
-    for name in ("synthetic", "uci", "uci_sizes", "audio")
+    for name in ("synthetic", "uci", "uci_sizes", "audio", "quoted")
 }
 UCI_PICTURES = figure_table.uci_figures(
     UCI_STUDY, f"{UCI}/metrics/{{table}}.parquet", REPORTED["uci"]

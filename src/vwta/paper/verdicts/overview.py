@@ -51,8 +51,8 @@ def overview(verdicts: Verdicts, folder: Path) -> str:
         sentence(verdicts.tolerances),
         "## Claims that do not hold throughout",
         "Beside our verdict stand those on the paper's own numbers, and on Lloyd's optimum in "
-        "place of trained hypotheses, as far as there are any. A claim that the optimum fails is about "
-        "our bound.",
+        "place of trained hypotheses, as far as there are any. A claim that the optimum fails is "
+        "about our bound.",
         to_markdown(_doubtful(claims)),
         "## Runs",
         to_markdown(pd.DataFrame([_run(folder / name) for name in studies])),
