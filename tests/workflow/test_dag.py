@@ -101,13 +101,17 @@ def synthetic(config: dict[str, Any], protocols: dict[str, dict[str, Any]]) -> C
 def uci(config: dict[str, Any]) -> Counter[str]:
     """Jobs of the UCI study by rule."""
     study, jobs = config["uci"], Counter[str]()
-    sets, protocols = study["datasets"], study["protocols"]
+    sets, folder = study["datasets"], ROOT / "config/protocols/uci"
+    protocols = {name: load(folder / f"{name}.yaml") for name in study["protocols"]}
+    trained = [name for name, switches in protocols.items() if "training" in switches]
+    models = [protocols[name].get("models", study["models"]) for name in trained]
     jobs["fetch_file"] = jobs["prepare_uci"] = len(sets)
-    jobs["train_uci"] = len(sets) * len(protocols) * len(study["models"])
+    jobs["train_uci"] = len(sets) * sum(map(len, models))
     jobs["evaluate_uci"] = len(sets) * len(protocols)
     jobs["collect"] = 2  # metrics and searches
     jobs["figure_uci"] = len(protocols)
-    jobs["figure"] = sum(study["training"][name]["restarts"] > 1 for name in protocols)
+    averaged = [name for name in trained if study["training"][name]["restarts"] > 1]
+    jobs["figure"] = 2 * len(averaged)  # searches of ensembles, of V-WTA and of K-WTA
     return jobs + Counter(["measure_sizes_uci", "table_uci"])
 
 
