@@ -343,6 +343,13 @@ def other_shape(path: Path) -> None:
     write_tensors(path, {f"loss.{k}": v for k, v in network.state_dict().items()}, facts)
 
 
+def put_rows(folder: Path) -> None:
+    """Writes a row for each split."""
+    names = [f"{axis}_{split}" for axis in "xy" for split in ("train", "validation")]
+    rows = {name: torch.ones(1, 1 if name.startswith("x") else 2) for name in names}
+    write_tensors(folder / "data.safetensors", rows, {})
+
+
 def use_gpu(folder: Path) -> None:
     common = {"beta": 1.0, "score_reduction": "sum", "clouds": False, "start": "default"}
     common |= {"epochs": 1, "batch_size": 2, "learning_rate": 1e-3, "widths": [4]}
@@ -372,7 +379,7 @@ WEIGHTS = {
         spoil=lambda path: write_tensors(path, {"a": torch.ones(1)}, {}),
     ),
     "no GPU": Case(
-        lambda folder: write_tensors(folder / "data.safetensors", {"a": torch.ones(1)}, {}),
+        put_rows,
         use_gpu,
         ("device 'cuda': torch sees no GPU", "set `device` to 'auto' or 'cpu'"),
     ),
