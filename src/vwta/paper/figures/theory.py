@@ -65,7 +65,7 @@ def weak_convergence(
         axis.plot(bare["K"], bare["value"], color=look.color, marker=look.marker, lw=1)
         best = rows[rows["method"] == "v_lloyd"].groupby("K")["value"].max()
         axis.plot(best, **OPTIMUM)
-        axis.axhline(mine.loc[["truth"], "value"].mean(), **FLOOR)
+        axis.axhline(rows.loc[rows["method"] == "truth", "value"].mean(), **FLOOR)
         _against_K(axis, table["K"])
         _log_scale(axis)
 
