@@ -131,12 +131,11 @@ def write_ablations(
         datasets: data sets, from top to bottom.
     """
     values = _values(metrics)
-    means = over_splits(metrics[metrics["metric"] == "nll"])
-    means = means.set_index(["protocol", "dataset", "method"])["mean"]
-    printed = reported[reported["metric"] == "nll"].set_index(["dataset", "method"])["mean"]
+    means = _means(over_splits(metrics), "protocol", "dataset", "method")
+    printed = _means(reported, "dataset", "method")
     found, lines = [], []
     for name in datasets:
-        shown = [method for method in ABLATED if ("paper", name, method) in means.index]
+        shown = [method for method in ABLATED if ("paper", name, method) in means]
         for method in shown:
             base = ("paper", method)
             row = {key: _compared(values, name, (key, method), base) for key in SWITCHES}
@@ -169,11 +168,22 @@ def write_ablations(
     write_sheet(sheet, numbers, folder / "uci_ablations")
 
 
+def _means(table: pd.DataFrame, *keys: str) -> dict[tuple[str, ...], float]:
+    """Mean NLL by some columns."""
+    rows = table[table["metric"] == "nll"]
+    names = rows[list(keys)].itertuples(index=False, name=None)
+    return dict(zip(names, rows["mean"], strict=True))
+
+
 def _values(metrics: pd.DataFrame) -> dict[tuple[str, str, str], pd.Series]:
     """NLL by split and seed, of each protocol, data set and method."""
     rows = metrics[metrics["metric"] == "nll"]
     groups = rows.groupby(["protocol", "dataset", "method"])
-    return {key: part.set_index(["split", "seed"])["value"] for key, part in groups}
+    found = {}
+    for key, part in groups:
+        protocol, dataset, method = map(str, key)
+        found[protocol, dataset, method] = part.set_index(["split", "seed"])["value"]
+    return found
 
 
 def _compared(
@@ -191,7 +201,8 @@ def _compared(
     if any(key not in values for key in keys):
         return None
     both = pd.concat([values[key] for key in keys], axis=1, join="inner", keys=["a", "b"])
-    means = both.groupby("split").agg(lambda column: column.to_numpy().mean())
+    by_split = both.groupby("split")
+    means = by_split.mean().mask(by_split.count().lt(by_split.size(), axis=0))
     return difference(means["a"], means["b"])
 
 

@@ -199,8 +199,9 @@ def _means(rows: pd.DataFrame, by_split: bool) -> pd.DataFrame:
     if rows.empty:
         return pd.DataFrame(columns=[*keys, *VALUES])
     if rows["split"].notna().any():
-        each = rows.groupby([*dict.fromkeys([*keys, "split"])], dropna=False, as_index=False)
-        rows = each.agg({"value": lambda values: values.to_numpy().mean(), "deviation": "first"})
+        each = rows.groupby([*dict.fromkeys([*keys, "split"])], dropna=False)
+        mean = each["value"].mean().mask(each["value"].count() < each.size())
+        rows = pd.DataFrame({"value": mean, "deviation": each["deviation"].first()}).reset_index()
     groups = rows.groupby(keys, dropna=False, sort=True)
     value, deviation, count = groups["value"], groups["deviation"], groups.size()
     found = {
