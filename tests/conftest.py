@@ -155,7 +155,14 @@ def verdicts() -> pd.DataFrame:
     texts = [name for name, kind in VERDICTS.items() if kind == "str"]
     table[texts] = table[texts].astype(object).fillna("")
     table = table.astype(VERDICTS)
-    return table.assign(under_paper="holds", under_released="not run", under_printed="")
+    classes = {"worse": "neither", "reproduced": "from the text, converged", "not run": "not run"}
+    return table.assign(
+        under_paper="holds",
+        under_released="not run",
+        under_printed="",
+        group=table["kind"].map({"number": "WTA", "claim": ""}),
+        class_=table["verdict"].map(classes).fillna(""),
+    )
 
 
 @pytest.fixture

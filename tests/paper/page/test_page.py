@@ -89,7 +89,8 @@ def test_page_shows_everything(page: Reader, contents: Contents) -> None:
     assert [row["data-verdict"] for row in rows] == numbers["verdict"].tolist()
     assert "A & B." in page.text
     assert "snakemake --force -- results/full/figures/uci_nll_paper.png" in page.text
-    assert "1 of 2 numbers that can be compared" in page.text
+    assert "1 of 2 numbers of WTA methods that can be compared" in page.text
+    assert "from the text, converged" in page.text
     assert "1 of 2 claims that could be judged hold" in page.text
     assert "selected weights" in page.text
     assert "aaaaaaaaaa" in page.text  # the revision of the figure's input

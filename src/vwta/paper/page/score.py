@@ -16,6 +16,8 @@ from vwta.paper.page.contents import Contents
 from vwta.paper.page.markup import Html, element, join
 from vwta.paper.page.words import chip, short, slug, study_name
 from vwta.paper.studies import STUDIES
+from vwta.paper.verdicts.classes import GROUPS, OBTAINED
+from vwta.paper.verdicts.summary import classes
 from vwta.paper.verdicts.table import CLAIM_WORDS, NUMBER_WORDS
 
 ALL = "all"
@@ -56,25 +58,48 @@ def score(verdicts: pd.DataFrame) -> Html:
                 _board("Claims", "claims", claims, CLAIM_WORDS),
                 class_="boards",
             ),
+            _groups(numbers),
         ]
     )
 
 
 def _big(numbers: pd.DataFrame, claims: pd.DataFrame) -> Html:
-    """The answer in two sentences."""
-    judged = numbers[numbers["verdict"].isin(NUMBER_WORDS[:3])]
-    good = judged["verdict"].isin(("reproduced", "better")).sum()
+    """The answer in two sentences; the paper's own methods are counted apart."""
+    own = numbers["group"] == GROUPS[0]
+    judged = numbers["verdict"].isin(NUMBER_WORDS[:3])
+    good = numbers["verdict"].isin(OBTAINED)
     ran = claims[claims["verdict"] != "not run"]
     holds = (ran["verdict"] == "holds").sum()
     return element(
         "p",
-        element("strong", f"{good} of {len(judged)}"),
-        " numbers that can be compared so far are reproduced or better; ",
+        element("strong", f"{(good & own).sum()} of {(judged & own).sum()}"),
+        " numbers of WTA methods that can be compared so far are reproduced or better, and ",
+        element("strong", f"{(good & ~own).sum()} of {(judged & ~own).sum()}"),
+        " of baselines and sizes; ",
         element("strong", f"{holds} of {len(ran)}"),
         " claims that could be judged hold. ",
         f"The paper has {len(numbers)} numbers and makes {len(claims)} claims in total.",
         class_="answer",
     )
+
+
+def _groups(numbers: pd.DataFrame) -> Html:
+    """A table of the numbers by the reading of the paper from which they are obtained."""
+    table = classes(numbers)
+    table["study"] = ["All studies" if name == ALL else study_name(name) for name in table["study"]]
+    heads = [element("th", str(name), scope="col") for name in table.columns]
+    lines = [
+        element("tr", *(element("td", str(cell)) for cell in row))
+        for row in table.itertuples(index=False)
+    ]
+    parts = element("thead", element("tr", *heads)), element("tbody", *lines)
+    words = (
+        "Numbers by the reading of the paper from which they are obtained, that is, reproduced or "
+        "better: every sentence of the text, training until convergence as the text says too, or "
+        "the published code alone."
+    )
+    body = element("table", *parts, class_="wrapped")
+    return join([element("p", words), element("div", body, class_="scroll")])
 
 
 def _board(title: str, kind: str, rows: pd.DataFrame, words: Sequence[str]) -> Html:

@@ -8,7 +8,7 @@ another law, looks at test rows, or stops a solver early.
 
 from __future__ import annotations
 
-__all__ = ["CLASSES", "GROUPS", "class_of", "group_of"]
+__all__ = ["CLASSES", "GROUPS", "OBTAINED", "class_of", "group_of"]
 
 from collections.abc import Mapping
 
