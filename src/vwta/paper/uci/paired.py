@@ -217,11 +217,11 @@ def _minus(one: str, other: str) -> str:
 
 
 def _cell(part: Difference | None) -> str:
-    """A difference with its interval; bold if it is significant."""
+    """A difference with its interval; bold if it is significant, and not 0 by its digits."""
     if part is None:
         return ""
     text = signed(part.mean, DIGITS)
-    text = f"**{text}**" if part.p < SIGNIFICANT else text
+    text = f"**{text}**" if part.p < SIGNIFICANT and round(part.mean, DIGITS) else text
     if math.isnan(part.low):
         return text
     return f"{text} [{signed(part.low, DIGITS)}, {signed(part.high, DIGITS)}]"
