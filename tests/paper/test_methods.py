@@ -139,10 +139,14 @@ def test_a_toy_method_is_drawn(trained: Path) -> None:
     }
     rows = [tidy(_numbers(numbers), **_common(name)) for name, numbers in measured.items()]
     write_table(metrics, pd.concat(rows), {})
-    nll_against_h(metrics, [trained / "h.png"], otherwise="paper", **where)
+    printed = trained / "reported.csv"
+    printed.write_text("dataset,metric,method,K,h,value\nsingle_gaussian,nll,toy,4,0.1,1.5\n")
+    settings: dict[str, Any] = {"otherwise": "paper", "measured_as": {}}
+    nll_against_h(metrics, printed, [trained / "h.png"], **settings, **where)
     bandwidths = {"single_gaussian": [0.1]}
     against = [trained / "K.png"]
-    quantitative([metrics], against, "paper", "paper", ["toy"], bandwidths, [4], "range")
+    settings |= {"protocol": "paper", "models": ["toy"], "K": [4], "band": "range"}
+    quantitative([metrics], printed, against, h=bandwidths, **settings)
     assert {path.stem for path in trained.glob("*.png")} == {"curves", "atoms", "h", "K"}
 
 
@@ -166,7 +170,10 @@ def test_a_toy_method_is_tabulated(toy: str, tmp_path: Path) -> None:
     table = tidy(rows, **common, K=5, seed=1)
     sizes = pd.DataFrame([{"dataset": "boston", "rows": 506, "inputs": 13, "splits": 20}])
     reported = pd.DataFrame(columns=["dataset", "metric", "method", "mean", "std"])
-    write_tables(table, sizes.assign(discrete=False), reported, tmp_path, "paper", ["boston"])
+    searches = pd.DataFrame(columns=["protocol", "dataset", "method", "chosen", "border"])
+    searches = searches.astype({"chosen": bool, "border": bool})
+    place = (tmp_path, "paper", ["boston"])
+    write_tables(table, searches, sizes.assign(discrete=False), reported, *place)
     text = (tmp_path / "uci_nll_paper.md").read_text()
     assert text.splitlines()[2].endswith("| Toy method |")
     assert "1.50 ± 0.71" in text

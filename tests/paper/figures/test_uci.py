@@ -195,7 +195,14 @@ def search(folder: Path, drawn: list[Figure]) -> list[Axes]:
         lowest = min(values, key=values.__getitem__)
         for h, nll in values.items():
             chosen = h == lowest
-            row = {"dataset": dataset, "split": split, "h": h, "nll": nll, "chosen": chosen}
+            row = {
+                "dataset": dataset,
+                "seed": 1,
+                "split": split,
+                "h": h,
+                "nll": nll,
+                "chosen": chosen,
+            }
             rows.append({**row, "border": chosen and h in (0.1, 2.0)})
     table = pd.DataFrame(rows).assign(protocol="paper", method="v_wta")
     other = [table.assign(nll=0.0, method="k_wta"), table.assign(nll=0.0, protocol="released")]
@@ -226,7 +233,7 @@ def test_searches_are_lines_above_their_lowest(tmp_path: Path, drawn: list[Figur
 
 def test_a_choice_at_the_border_is_noted(tmp_path: Path, drawn: list[Figure]) -> None:
     boston, wine, year = search(tmp_path, drawn)
-    assert texts(boston) == ["at the border in\n2 of 3 splits"]
+    assert texts(boston) == ["at the border in\n2 of 3 searches"]
     assert texts(wine) == []
     assert texts(year) == ["no data"]
 
@@ -241,7 +248,7 @@ def test_the_note_is_clear_of_the_lines(tmp_path: Path, drawn: list[Figure]) -> 
 def test_a_narrow_range_of_bandwidths_leaves_its_ticks_apart(
     tmp_path: Path, drawn: list[Figure]
 ) -> None:
-    row = {"protocol": "paper", "dataset": "boston", "method": "v_wta", "split": 0}
+    row = {"protocol": "paper", "dataset": "boston", "method": "v_wta", "seed": 1, "split": 0}
     tried = [{"h": h, "nll": h, "chosen": h == 0.5, "border": False} for h in (0.5, 0.51)]
     write_table(tmp_path / "search", pd.DataFrame([{**row, **one} for one in tried]), {})
     module.bandwidth_search(tmp_path / "search", [], "paper", "v_wta", ["boston"])
@@ -254,7 +261,14 @@ def test_a_narrow_range_of_bandwidths_leaves_its_ticks_apart(
 def test_labels_of_bandwidths_do_not_overlap(
     tmp_path: Path, drawn: list[Figure], lowest: float
 ) -> None:
-    common = {"protocol": "paper", "method": "v_wta", "split": 0, "nll": 1.0, "border": False}
+    common = {
+        "protocol": "paper",
+        "method": "v_wta",
+        "seed": 1,
+        "split": 0,
+        "nll": 1.0,
+        "border": False,
+    }
     rows = [
         {**common, "dataset": dataset, "h": h, "chosen": h == 1.0}
         for dataset in ("boston", "wine", "yacht", "energy", "naval")
