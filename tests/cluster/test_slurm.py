@@ -151,7 +151,7 @@ def test_every_job_went_through_slurm_and_small_ones_together(through_slurm: Out
     assert {kind: asked.count(kind) for kind in asked} == ASKED
     logs = (through_slurm.tree / RESULTS / "logs").rglob("*.log")
     jobs = [path for path in logs if "collect" not in path.parts]
-    assert (len(jobs), len(asked)) == (18, 11)
+    assert (len(jobs), len(asked)) == (22, 11)
 
 
 def test_slurm_noted_the_end_of_every_job(through_slurm: Outcome) -> None:
@@ -181,7 +181,7 @@ def test_a_cancelled_training_is_submitted_again_and_resumes(through_slurm: Outc
 
 def test_results_equal_those_of_a_local_run(through_slurm: Outcome, local: Path) -> None:
     tables = sorted(path.relative_to(local) for path in (local / RESULTS).rglob("*.parquet"))
-    assert len(tables) == 5
+    assert len(tables) == 6
     for path in tables:
         ours, theirs = (read_table(tree / path) for tree in (through_slurm.tree, local))
         assert ours.equals(theirs), path
