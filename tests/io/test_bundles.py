@@ -7,6 +7,7 @@ import pytest
 
 from vwta.io.bundles import bundled, unbundled
 from vwta.io.errors import BadArchive
+from vwta.io.storage import read_tensors
 
 
 def write(path: Path, **files: bytes) -> None:
@@ -40,9 +41,20 @@ def test_failure_leaves_nothing(tmp_path: Path) -> None:
 def test_bad_archives_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "splits.zip"
     path.write_bytes(b"no archive")
-    with pytest.raises(BadArchive, match=r"is damaged\. Remedy: delete it"), unbundled(path):
+    with pytest.raises(BadArchive, match=r"is damaged: .*Remedy: delete it"), unbundled(path):
         pass
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("../split0", b"away")
     with pytest.raises(BadArchive, match="has a file named"), unbundled(path):
         pass
+
+
+def test_messages_name_the_archive(tmp_path: Path) -> None:
+    """Its files are in a folder that is gone when the message is read."""
+    path = tmp_path / "splits.zip"
+    write(path, split0=b"no tensors")
+    with (
+        pytest.raises(BadArchive, match=f"^{path}/split0 is damaged: "),
+        unbundled(path) as folder,
+    ):
+        read_tensors(folder / "split0")

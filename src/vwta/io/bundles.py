@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vwta.io.errors import BadArchive
+from vwta.io.errors import BadArchive, DataError, foreign
 from vwta.io.storage import atomic, full_disk
 
 NAME = re.compile(r"\w[\w.-]*")  # of a file, with no folder
@@ -50,6 +50,14 @@ def unbundled(path: Path) -> Iterator[Path]:
                         raise BadArchive(f"{path} has a file named {member!r}. {remedy}")
                     with archive.open(member) as source, (folder / member).open("wb") as target:
                         shutil.copyfileobj(source, target)
-        except (zipfile.BadZipFile, EOFError) as error:
-            raise BadArchive(f"{path} is damaged. {remedy}") from error
-        yield folder
+        except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+            if isinstance(error, BadArchive):
+                raise
+            raise BadArchive(f"{path} is damaged: {foreign(error)}. {remedy}") from error
+        try:
+            yield folder
+        except DataError as error:
+            if str(folder) not in str(error):
+                raise
+            # The folder is gone when the message is read.
+            raise BadArchive(str(error).replace(str(folder), str(path))) from error

@@ -15,6 +15,7 @@ __all__ = [
     "BadRecording",
     "BadTable",
     "BadWeights",
+    "Damaged",
     "DataError",
     "Interrupted",
     "Mismatch",
@@ -24,14 +25,16 @@ __all__ = [
     "explain",
     "explained",
     "foreign",
+    "is_memory",
     "restored_from",
+    "system_number",
 ]
 
 import errno
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,6 +47,8 @@ MEMORY = (
     "Remedy: run fewer jobs at once (--cores), ask for more mem_mb, or lower the batch size or the "
     "number of rows in the configuration"
 )
+# torch and the C++ library name no type of error for memory that the system does not give.
+NO_MEMORY = re.compile(r"can't allocate memory|[Cc]annot allocate memory|std::bad_alloc")
 # Libraries in other languages give the system's error number in the text of an error alone.
 SYSTEM_NUMBER = re.compile(r"\((?:os error|errno) (\d+)\)|\[errno (\d+)\]", re.IGNORECASE)
 
@@ -78,6 +83,20 @@ class BadTable(DataError):
 
 class BadRecording(DataError):
     """Error for users: a recording cannot be read as expected."""
+
+
+class Damaged(DataError):
+    """Error for users: a file that this code wrote is not as it was written.
+
+    Arguments:
+        path: the file.
+        why: what is wrong with it, in any words.
+    """
+
+    def __init__(self, path: Path | str, why: object) -> None:
+        self.why = foreign(why)
+        remedy = "Remedy: delete it and run again, and it is made again"
+        super().__init__(f"{path} is damaged: {self.why}. {remedy}")
 
 
 class BadWeights(DataError):
@@ -131,13 +150,28 @@ def explain(
         return text
     if isinstance(error, FloatingPointError):
         return f"{text}. Remedy: change this in the configuration"
-    number = _number(error)
+    if is_memory(error):
+        return f"there is not enough memory{f' ({foreign(text)})' if text else ''}. {MEMORY}"
+    number = system_number(error)
     if number in DISK_FULL | NO_ACCESS:
         remedy = FREE_SPACE if number in DISK_FULL else PERMISSIONS
         return f"{_place(error, outputs)}: {os.strerror(number)}. {remedy}"
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        return f"there is not enough memory{f' ({text})' if text else ''}. {MEMORY}"
     return next(filter(None, map(_damage, map(Path, inputs))), None)
+
+
+def is_memory(error: BaseException) -> bool:
+    """Whether an error says that there is not enough memory."""
+    typed = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    told = isinstance(error, RuntimeError) and NO_MEMORY.search(str(error)) is not None
+    return typed or told or system_number(error) == errno.ENOMEM
+
+
+def system_number(error: BaseException) -> int:
+    """The system's error number, 0 if the error has none."""
+    if isinstance(error, OSError) and error.errno:
+        return error.errno
+    found = SYSTEM_NUMBER.search(str(error))
+    return int(found[1] or found[2]) if found else 0
 
 
 def foreign(text: object, longest: int = 300) -> str:
@@ -176,19 +210,13 @@ def restored_from(path: Path) -> Iterator[None]:
     try:
         yield
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        if is_memory(error) or isinstance(error, DataError):
+            raise
         why = " ".join(str(error).split())
         raise BadWeights(
-            f"{path} has no network to restore: {why}. "
+            f"{path} has no network to restore: {foreign(why)}. "
             "Remedy: delete it and run again, and the network is trained again"
         ) from error
-
-
-def _number(error: BaseException) -> int:
-    """The system's error number, 0 if the error has none."""
-    if isinstance(error, OSError) and error.errno:
-        return error.errno
-    found = SYSTEM_NUMBER.search(str(error))
-    return int(found[1] or found[2]) if found else 0
 
 
 def _place(error: BaseException, outputs: Iterable[str]) -> str:
@@ -201,30 +229,18 @@ def _place(error: BaseException, outputs: Iterable[str]) -> str:
 
 def _damage(path: Path) -> str | None:
     """The message about a file whose content is not what its suffix says, None if it is."""
-    check = {".safetensors": _tensors, ".parquet": _table, ".npy": _array}.get(path.suffix)
-    if check is None or not path.is_file():
-        return None
+    from vwta.io.storage import read_array, read_table, read_tensors
+
+    readers: dict[str, Callable[[Path], object]] = {
+        ".safetensors": read_tensors,
+        ".parquet": read_table,
+        ".npy": read_array,
+    }
     try:
-        check(path)
-    except Exception as error:  # readers raise all kinds of errors on wrong bytes
-        return f"{path} is damaged: {error}. Remedy: delete it and run again, and it is made again"
+        if path.is_file() and path.suffix in readers:
+            readers[path.suffix](path)
+    except Damaged as error:
+        return str(error)
+    except Exception:  # it cannot be read now, which does not mean that it is damaged
+        return None
     return None
-
-
-def _tensors(path: Path) -> None:
-    from safetensors import safe_open
-
-    with safe_open(path, framework="numpy"):
-        pass
-
-
-def _table(path: Path) -> None:
-    from pyarrow import parquet
-
-    parquet.read_schema(path)
-
-
-def _array(path: Path) -> None:
-    from numpy import load
-
-    load(path, mmap_mode="r", allow_pickle=False)

@@ -10,6 +10,7 @@ __all__ = [
     "full_disk",
     "in_chunks",
     "key",
+    "read_array",
     "read_metadata",
     "read_table",
     "read_tensors",
@@ -29,14 +30,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vwta.io.errors import DISK_FULL, FREE_SPACE, NoSpace
+from vwta.io.errors import (
+    DISK_FULL,
+    FREE_SPACE,
+    Damaged,
+    NoSpace,
+    is_memory,
+    system_number,
+)
 
 if TYPE_CHECKING:  # these take a second to import, and not every job needs all of them
+    import numpy as np
     import pandas as pd
+    import pyarrow as pa
     from torch import Tensor
 
 OTHER_FOLDER = "Remedy: free some space, or use a folder on a larger disk"
 OTHER_DISK = "Remedy: free some space, or set data.cache to a folder on a larger disk"
+DIGEST = "sha256"  # names the hash among the metadata of tensors
 MARGIN = 200 * 10**6  # bytes that stay free on the disk
 
 
@@ -131,54 +142,135 @@ def below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> None:
-    """Writes tensors as safetensors, with metadata (any JSON) in the same file."""
+    """Writes tensors as safetensors, with metadata (any JSON) and a hash of all in the same file.
+
+    Arguments:
+        path: file to write.
+        tensors: tensors by name.
+        metadata: values by name; `sha256` is the name of the hash.
+    """
     from safetensors.torch import save
 
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    content = save(whole, {name: json.dumps(value) for name, value in metadata.items()})
+    texts = {name: json.dumps(value) for name, value in metadata.items()}
+    content = save(whole, {**texts, DIGEST: json.dumps(_digest(whole, texts))})
     with atomic(path) as temporary:
         temporary.write_bytes(content)
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and metadata of a file that :func:`write_tensors` wrote."""
+def read_tensors(path: Path, hashed: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tensors and metadata of a file that :func:`write_tensors` wrote.
+
+    Raises :class:`~.errors.Damaged` if it is not the same any more.
+
+    Arguments:
+        path: file to read.
+        hashed: whether a file without a hash counts as damaged.
+    """
     from safetensors import safe_open
 
-    with safe_open(path, framework="pt") as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        metadata = {name: json.loads(text) for name, text in (file.metadata() or {}).items()}
-    return tensors, metadata
+    with _undamaged(path):
+        with safe_open(path, framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            texts = file.metadata() or {}
+        found = texts.pop(DIGEST, None)
+        if (found or hashed) and found != json.dumps(_digest(tensors, texts)):
+            raise Damaged(path, "its hash does not match")
+        return tensors, {name: json.loads(text) for name, text in texts.items()}
+
+
+def _digest(tensors: Mapping[str, Tensor], texts: Mapping[str, str]) -> str:
+    """SHA-256 of tensors on the CPU and of the texts of their metadata, by name."""
+    import torch
+
+    total = hashlib.sha256(json.dumps(texts, sort_keys=True).encode())
+    for name in sorted(tensors):
+        value = tensors[name]
+        total.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+        total.update(value.reshape(-1).view(torch.uint8).numpy().data)
+    return total.hexdigest()
 
 
 def write_table(path: Path, table: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
-    """Writes a table as parquet, with metadata (any JSON) in the same file."""
+    """Writes a table as parquet, with metadata (any JSON) and their hash in the same file.
+
+    Its pages have checksums.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     extra = {name.encode(): json.dumps(value).encode() for name, value in metadata.items()}
-    arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), **extra})
+    schema = arrow.schema.with_metadata({**(arrow.schema.metadata or {}), **extra})
+    digest = json.dumps([arrow.num_rows, _schema_digest(schema, arrow.num_rows)]).encode()
+    schema = schema.with_metadata({**schema.metadata, DIGEST.encode(): digest})
     with atomic(path) as temporary:
-        pq.write_table(arrow, temporary)
+        pq.write_table(arrow.cast(schema), temporary, write_page_checksum=True)
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """The table of a file that :func:`write_table` wrote."""
+    """The table of a file that :func:`write_table` wrote; a damaged one raises `Damaged`."""
     import pandas as pd
 
-    return pd.read_parquet(path)
+    rows = _facts(path).get(DIGEST, [None])[0]
+    with _undamaged(path):
+        table = pd.read_parquet(path, page_checksum_verification=True)
+        if rows not in (None, len(table)):
+            raise Damaged(path, f"it has {len(table)} rows in place of {rows}")
+        return table
 
 
 def read_metadata(path: Path) -> dict[str, Any]:
-    """Metadata of a file that :func:`write_table` wrote."""
+    """Metadata of a file that :func:`write_table` wrote; damaged ones raise `Damaged`."""
+    return {name: value for name, value in _facts(path).items() if name not in (DIGEST, "pandas")}
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    """All metadata of a table, with the number of its rows and the hash, if it has them."""
     import pyarrow.parquet as pq
 
-    stored = pq.read_schema(path).metadata or {}
-    return {
-        name.decode(): json.loads(text)
-        for name, text in stored.items()
-        if name not in {b"pandas", b"ARROW:schema"}
-    }
+    with _undamaged(path):
+        schema = pq.read_schema(path)
+        facts = {name.decode(): json.loads(text) for name, text in _metadata(schema).items()}
+        if DIGEST in facts:
+            rows, found = facts[DIGEST]
+            if found != _schema_digest(schema, rows):
+                raise Damaged(path, "its hash does not match")
+        return facts
+
+
+def _schema_digest(schema: pa.Schema, rows: int) -> str:
+    """SHA-256 of the columns of a table, of its metadata and of the number of its rows."""
+    texts = {name.decode(): text.decode() for name, text in _metadata(schema).items()}
+    texts.pop(DIGEST, None)
+    columns = [[field.name, str(field.type)] for field in schema]
+    return hashlib.sha256(json.dumps([columns, texts, rows], sort_keys=True).encode()).hexdigest()
+
+
+def _metadata(schema: pa.Schema) -> dict[bytes, bytes]:
+    """Metadata of a table without Arrow's own."""
+    stored = schema.metadata or {}
+    return {name: text for name, text in stored.items() if name != b"ARROW:schema"}
+
+
+def read_array(path: Path) -> np.ndarray:
+    """The array of a `.npy` file, mapped into memory."""
+    import numpy as np
+
+    with _undamaged(path):
+        array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+        return array
+
+
+@contextmanager
+def _undamaged(path: Path) -> Iterator[None]:
+    """Turns whatever a reader raises on wrong bytes into :class:`~.errors.Damaged`."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, Damaged) or is_memory(error) or system_number(error):
+            raise
+        raise Damaged(path, error or type(error).__name__) from error
 
 
 def key(**settings: Any) -> str:

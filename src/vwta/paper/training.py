@@ -42,6 +42,8 @@ class Job:
         unfinished: folder for unfinished work.
         device: `auto`, `cpu` or `cuda`.
         code: digest of the code.
+        tier: scale of the reproduction that the networks belong to.
+        protocol: protocol that they belong to.
     """
 
     dataset: str
@@ -51,11 +53,14 @@ class Job:
     unfinished: Path
     device: str
     code: str
+    tier: str = ""
+    protocol: str = ""
 
     def begin(self, data: str, settings: dict[str, Any]) -> Run:
         """The job's run on data of this hash, with the settings of a protocol."""
+        owner = {"tier": self.tier, "protocol": self.protocol}
         names = {"dataset": self.dataset, "model": self.model, "K": self.K}
-        facts = {**names, "code": self.code, "data": data}
+        facts = {**owner, **names, "code": self.code, "data": data}
         device = pick_device(self.device)
         # The device and the size of a stack are part of the name: they change the bits.
         name = key(**facts, outputs=[*self.outputs], settings=settings, device=device.type)

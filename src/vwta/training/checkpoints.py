@@ -4,8 +4,6 @@ from __future__ import annotations
 
 __all__ = ["Resumable", "Selection", "copy_of", "read_checkpoint", "write_checkpoint"]
 
-import hashlib
-import json
 import logging
 import math
 import time
@@ -16,16 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from vwta.io.errors import Interrupted
+from vwta.io.errors import Damaged, Interrupted
 from vwta.io.storage import below, read_tensors, write_tensors
 from vwta.training.signals import Interruption
 
 logger = logging.getLogger(__name__)
 
-DIGEST = "sha256"
 SAVE_EVERY = 60.0  # seconds between checkpoints
 REPORT_EVERY = 5.0  # seconds between lines in the log
 
@@ -238,7 +234,7 @@ def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], place: Mapping[s
     """
     if path.exists():
         path.replace(_previous(path))
-    write_tensors(path, tensors, {**place, DIGEST: _digest(tensors, place)})
+    write_tensors(path, tensors, place)
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
@@ -251,29 +247,14 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | No
         if not file.exists():
             continue
         try:
-            tensors, place = read_tensors(file)
+            return read_tensors(file, hashed=True)
         except OSError as error:
             logger.warning("%s cannot be read (%s): it is not used", file, error)
-            continue
-        except (SafetensorError, ValueError) as error:
-            why = str(error)
-        else:
-            if place.pop(DIGEST, None) == _digest(tensors, place):
-                return tensors, place
-            why = "its hash does not match"
-        logger.warning("%s is damaged (%s): it is not used", file, why)
-        file.unlink(missing_ok=True)
+        except Damaged as error:
+            logger.warning("%s is damaged (%s): it is not used", file, error.why)
+            file.unlink(missing_ok=True)
     return None
 
 
 def _previous(path: Path) -> Path:
     return path.with_name(f"{path.name}.previous")
-
-
-def _digest(tensors: Mapping[str, Tensor], place: Mapping[str, Any]) -> str:
-    total = hashlib.sha256(json.dumps(place, sort_keys=True).encode())
-    for name in sorted(tensors):
-        value = tensors[name].detach().cpu().contiguous()
-        total.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-        total.update(value.reshape(-1).view(torch.uint8).numpy().data)
-    return total.hexdigest()

@@ -14,13 +14,15 @@ from typing import Any
 
 from vwta.io.errors import explained
 from vwta.workflow.lock import attend
+from vwta.workflow.networks import check_networks
 
 
 @contextmanager
 def job(snakemake: Any) -> Iterator[None]:
     """Sends all output of a script to its log, and keeps torch within the job's threads.
 
-    An error that a user can mend ends the log with one message, any other with a traceback.
+    Networks among its inputs must be those that their paths say. An error that a user can mend ends
+    the log with one message, any other with a traceback.
 
     Arguments:
         snakemake: the object of this name that Snakemake gives to scripts.
@@ -36,6 +38,7 @@ def job(snakemake: Any) -> Iterator[None]:
         torch.set_num_threads(snakemake.threads)
     try:
         with explained(inputs=snakemake.input, outputs=snakemake.output):
+            check_networks(snakemake.input, getattr(snakemake.input, "data", None))
             yield
     except SystemExit as end:
         end_log(f"{end.code}\n".encode(), terminal)

@@ -33,4 +33,6 @@ def training_job(
         unfinished=Path(params.unfinished),
         device=params.device,
         code=params.code,
+        tier=snakemake.config["tier"],
+        protocol=wildcards.protocol,
     )
