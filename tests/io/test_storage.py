@@ -1,12 +1,15 @@
 """Files are written completely or not at all, and finished chunks survive a failure."""
 
 from pathlib import Path
+from random import Random
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 
 from vwta.io import storage
+from vwta.io.errors import Damaged
 
 
 def test_tensors_come_back(tmp_path: Path) -> None:
@@ -80,3 +83,51 @@ def _write(path: Path) -> None:
 def test_key_depends_on_every_setting() -> None:
     assert storage.key(a=1, b={"c": [1, 2]}) == storage.key(b={"c": [1, 2]}, a=1)
     assert storage.key(a=1, b={"c": [1, 2]}) != storage.key(a=1, b={"c": [2, 1]})
+
+
+@pytest.mark.parametrize("name", ["a.safetensors", "b.parquet", "c.npy"])
+def test_wrong_bytes_are_damage_or_do_no_harm(name: str, tmp_path: Path) -> None:
+    """Whatever happens to bytes: a reader says that the file is damaged, or gives the right values.
+
+    An array has no checksum: its bytes are not changed here, only cut.
+    """
+    path = tmp_path / name
+    tensors = {"w": torch.randn(3, 2), "n": torch.arange(3), "none": torch.empty(0)}
+    storage.write_tensors(tmp_path / "a.safetensors", tensors, {"provenance": {"K": 3}})
+    table = pd.DataFrame({"a": np.random.default_rng(0).normal(size=60), "b": ["x", "y"] * 30})
+    storage.write_table(tmp_path / "b.parquet", table, {"provenance": {"K": 3}})
+    np.save(tmp_path / "c.npy", np.ones((4, 3)))
+    random = Random(name)
+    whole = path.read_bytes()
+    contents = [whole[:length] for length in range(0, len(whole), max(1, len(whole) // 100))]
+    for position in range(0, len(whole), 7) if name != "c.npy" else []:
+        content = bytearray(whole)
+        content[position] ^= 1 << random.randrange(8)
+        contents.append(bytes(content))
+    said = []
+    for content in contents:
+        path.write_bytes(content)
+        try:
+            _compare_with(path, tensors, table)
+        except Damaged as error:
+            said.append(str(error))
+    assert len(said) > 0.6 * len(contents)
+    assert all(text.startswith(f"{path} is damaged: ") for text in said)
+    assert not any("\n" in text for text in said)
+
+
+def _compare_with(path: Path, tensors: dict[str, torch.Tensor], table: pd.DataFrame) -> None:
+    if path.suffix == ".safetensors":
+        found, facts = storage.read_tensors(path, hashed=True)
+        assert facts == {"provenance": {"K": 3}}
+        assert all(torch.equal(found[name], tensors[name]) for name in tensors)
+    elif path.suffix == ".parquet":
+        pd.testing.assert_frame_equal(storage.read_table(path), table)
+    else:
+        assert np.array_equal(storage.read_array(path), np.ones((4, 3)))
+
+
+def test_missing_files_are_not_damaged(tmp_path: Path) -> None:
+    for read in (storage.read_tensors, storage.read_table, storage.read_array):
+        with pytest.raises(FileNotFoundError):
+            read(tmp_path / "none")

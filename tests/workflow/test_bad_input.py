@@ -17,14 +17,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from loading import ROOT
+from safetensors.torch import save_file
 from scipy.io import wavfile
 
 from vwta.__main__ import main as command
-from vwta.io.errors import explained
-from vwta.io.storage import write_tensors
+from vwta.io.errors import Damaged, explained
+from vwta.io.storage import read_table, write_table, write_tensors
 from vwta.nn.networks import initialise
 from vwta.paper.audio.ansyn import COLUMNS, RATE, Scene
 from vwta.paper.audio.features import Settings as Features
@@ -124,6 +126,12 @@ CONFIGURATIONS = {
     ),
     "no keys": config(
         "- smoke", "bad.yaml: no keys at its top", "Remedy: write lines such as", by=LOOK
+    ),
+    "aliases of aliases": config(
+        "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 40)),
+        "bad.yaml: its aliases stand for more than 100000 values",
+        "Remedy: write values in place of aliases",
+        by=LOOK,
     ),
     "no file": Case(
         lambda _: None, use_config(LOOK), ("bad.yaml: No such file", "Remedy: check the name")
@@ -359,7 +367,65 @@ def use_gpu(folder: Path) -> None:
     train(Job("single_gaussian", "wta", 3, out, rest, "cuda", "code"), data, {}, settings)
 
 
+def other_metadata(path: Path) -> None:
+    """Metadata that are texts, as the format wants them, and yet no JSON."""
+    save_file({"a": torch.ones(1)}, path, {"network": "{wta"})
+
+
+def use_table(folder: Path) -> None:
+    read_table(folder / "metrics.parquet")
+
+
+def table(*says: str, spoil: Callable[[bytearray], object]) -> Case:
+    """A table of metrics, some bytes of which are others."""
+
+    def put(folder: Path) -> None:
+        path = folder / "metrics.parquet"
+        write_table(path, pd.DataFrame({"value": np.arange(500.0)}), {"provenance": {"K": 3}})
+        content = bytearray(path.read_bytes())
+        spoil(content)
+        path.write_bytes(content)
+
+    return Case(put, use_table, says)
+
+
+def flip(at: int) -> Callable[[bytearray], None]:
+    def spoil(content: bytearray) -> None:
+        content[at] ^= 4
+
+    return spoil
+
+
+def use_all_memory(folder: Path) -> None:
+    torch.empty(2**50)
+
+
+TABLES = {
+    "damaged page": table("metrics.parquet is damaged", "Remedy: delete it", spoil=flip(400)),
+    "damaged footer": table("metrics.parquet is damaged", "Remedy: delete it", spoil=flip(-9)),
+    "another column": table(
+        "metrics.parquet is damaged",
+        "Remedy: delete it",
+        spoil=lambda content: content.__setitem__(slice(None), content.replace(b"value", b"valve")),
+    ),
+}
 WEIGHTS = {
+    "too short a header": weights(
+        "seed1.safetensors is damaged",
+        "Remedy: delete it",
+        spoil=lambda path: path.write_bytes(b"abc"),
+    ),
+    "metadata that are no JSON": weights(
+        "seed1.safetensors is damaged", "Remedy: delete it", spoil=other_metadata
+    ),
+    "a flipped bit": weights(
+        "seed1.safetensors is damaged: its hash does not match",
+        "Remedy: delete it",
+        spoil=lambda path: path.write_bytes(path.read_bytes()[:-1] + b"?"),
+    ),
+    "more memory than there is": Case(
+        lambda _: None, use_all_memory, ("there is not enough memory", "Remedy: run fewer jobs")
+    ),
     "weights cut short": weights(
         "seed1.safetensors is damaged",
         "Remedy: delete it",
@@ -394,6 +460,7 @@ TABLE = {
         "ansyn": SCENES,
         "archive": ARCHIVES,
         "weights": WEIGHTS,
+        "table": TABLES,
     }.items()
     for name, case in cases.items()
 }
@@ -493,7 +560,7 @@ def test_verdicts_of_bad_results(
     said = capsys.readouterr().err
     for text in says:
         assert text in said
-    with pytest.raises((FileNotFoundError, ValueError)):
+    with pytest.raises((FileNotFoundError, Damaged)):
         command(["verdicts", str(tmp_path), "--debug"])
 
 

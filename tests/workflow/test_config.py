@@ -249,7 +249,7 @@ BAD = {
     ),
     "infinite h": (
         {"synthetic": {"evaluation": {"h": [float("inf")]}}},
-        "synthetic.evaluation.h[0] = inf: must be finite",
+        "synthetic.evaluation.h[0] = inf: must be a number > 0 and <= 1000000",
     ),
     "h that is no number": (
         {"synthetic": {"evaluation": {"h": [float("nan")]}}},
@@ -257,7 +257,7 @@ BAD = {
     ),
     "number that YAML reads as text": (
         {"synthetic": {"training": {"learning_rate": "1e-3"}}},
-        "synthetic.training.learning_rate = '1e-3': must be a number > 0 (YAML reads this as text",
+        "learning_rate = '1e-3': must be a number > 0 and <= 1000000 (YAML reads this as text",
     ),
     "folder outside results": (
         {"tier": "../elsewhere"},
@@ -306,7 +306,7 @@ BAD = {
     ),
     "odd number of directions": (
         {"synthetic": {"properties": {"directions": {"count": 41}}}},
-        "properties.directions.count = 41: must be an integer >= 8 and a multiple of 8",
+        "directions.count = 41: must be an integer >= 8 and <= 10000 and a multiple of 8",
     ),
     "set with the keys of another shape": (
         {"synthetic": {"properties": {"sets": [{"name": "disc", "shape": "disc", "low": [0, 0]}]}}},
@@ -385,7 +385,8 @@ def test_missing_key_is_explained() -> None:
     config = overlaid({})
     del config["synthetic"]["K"]
     assert complaints(config) == [
-        "synthetic.K: missing, must be a list of at least 1, each of which must be an integer >= 1"
+        "synthetic.K: missing, must be a list of at least 1, each of which must be an integer >= 1 "
+        "and <= 10000"
     ]
 
 

@@ -270,7 +270,7 @@ def _undamaged(path: Path) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, Damaged) or is_memory(error) or system_number(error):
             raise
-        raise Damaged(path, error or type(error).__name__) from error
+        raise Damaged(path, str(error) or type(error).__name__) from error
 
 
 def key(**settings: Any) -> str:

@@ -26,7 +26,7 @@ from typing import Any
 
 import yaml
 
-from vwta.workflow import validation
+from vwta.workflow import aliases, validation
 
 MAIN = Path("config/config.yaml")
 SCHEMAS = Path("workflow", "schemas")
@@ -51,7 +51,16 @@ def check(arguments: Sequence[str]) -> None:
 def unreadable(path: Path) -> Iterator[str]:
     """A line that names a wrong file of the configuration, the fault and the remedy."""
     try:
-        content = yaml.safe_load(path.read_bytes().decode("utf-8"))
+        size = path.stat().st_size
+        if size > aliases.BYTES:
+            yield f"{path}: {size} bytes, more than {aliases.BYTES}. Remedy: remove what it repeats"
+            return
+        text = path.read_bytes().decode("utf-8")
+        if aliases.of_text(text) > aliases.VALUES:
+            why = f"its aliases stand for more than {aliases.VALUES} values"
+            yield f"{path}: {why}. Remedy: write values in place of aliases (* and &)"
+            return
+        content = yaml.safe_load(text)
     except OSError as error:
         yield f"{path}: {error.strerror}. Remedy: check the name after --configfile"
     except UnicodeDecodeError as error:

@@ -24,10 +24,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
+from vwta.io.errors import foreign
 from vwta.paper.methods import NETWORKS
+from vwta.workflow.aliases import VALUES, of_value
+from vwta.workflow.strictness import Validator
 
 # That of libyaml, where it is there, reads the same ten times as fast.
 SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -62,10 +64,13 @@ KINDS = {
 
 def problems(config: object, schema: Path) -> list[str]:
     """Violations by a configuration of the schema in a file, one line each."""
+    if of_value(config) > VALUES:
+        return [f"the configuration: has more than {VALUES} values; write no aliases (* and &)"]
     rules = load(schema)
-    errors = Draft202012Validator(rules).iter_errors(config)
+    errors = Validator(rules).iter_errors(config)
     lines = [line for error in sorted(errors, key=_order) for line in _lines(error, rules)]
-    return lines + list(_not_finite(config, ()))
+    told = {line.partition(":")[0] for line in lines}
+    return lines + [line for line in _not_finite(config, ()) if line.partition(":")[0] not in told]
 
 
 def contradictions(config: dict[str, Any], sets: list[str]) -> list[str]:
@@ -344,7 +349,8 @@ def _lines(error: ValidationError, rules: dict[str, Any]) -> Iterator[str]:
                 wanted = _wanted(schema["properties"][key], rules)
                 yield f"{_name([*path, key])}: missing, {wanted}"
     else:
-        yield f"{_name(path)} = {error.instance!r}: {_wanted(schema, rules, error)}"
+        shown = foreign(repr(error.instance))
+        yield f"{_name(path)} = {shown}: {_wanted(schema, rules, error)}"
 
 
 def _wanted(
@@ -363,12 +369,16 @@ def _wanted(
     if "array" in kinds:
         low, high = schema.get("minItems", 0), schema.get("maxItems")
         text += f" of {low} entries" if low == high else f" of at least {low}" if low else ""
+        if error is not None and error.validator == "maxItems" and low != high:
+            text += f" and at most {high}"
         if "items" in schema:
             text += f", each of which {_wanted(schema['items'], rules)}"
     bounds = [f"{sign} {schema[bound]}" for bound, sign in BOUNDS.items() if bound in schema]
     text += f" {' and '.join(bounds)}" if bounds else ""
     if error is not None and error.validator == "minLength":
         text += ", not an empty one"
+    if error is not None and error.validator == "maxLength":
+        text += f" of at most {schema['maxLength']} characters"
     if "pattern" in schema:
         text += f" that matches {schema['pattern']}"
     if error is not None and isinstance(error.instance, str) and _is_number(error.instance):
