@@ -1,6 +1,8 @@
 """The page: all that is known stands in one file, as text that cannot be mistaken for HTML."""
 
+import base64
 import dataclasses
+import hashlib
 import json
 import re
 from html.parser import HTMLParser
@@ -27,6 +29,7 @@ class Reader(HTMLParser):
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.open: list[str] = []
         self.text = ""
+        self.scripts: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -40,6 +43,8 @@ class Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.open and self.open[-1] not in {"script", "style"}:
             self.text += data
+        elif self.open and self.open[-1] == "script" and self.elements[-1] == ("script", {}):
+            self.scripts.append(data)
 
 
 @pytest.fixture
@@ -79,6 +84,23 @@ def test_page_loads_nothing(page: Reader, contents: Contents) -> None:
     text = render(contents)
     assert "default-src 'none'" in text
     assert not re.search(r"url\(|@import|\bimport\(|fetch\(|XMLHttpRequest|WebSocket", text)
+
+
+def test_policy_names_every_script(page: Reader) -> None:
+    """A browser runs the scripts with these hashes, and no other: not one that got in somehow."""
+    (policy,) = [
+        str(attributes["content"])
+        for name, attributes in page.elements
+        if name == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    rules = {rule.split()[0]: rule.split()[1:] for rule in policy.split(";")}
+    digests = [hashlib.sha256(script.encode()).digest() for script in page.scripts]
+    hashes = [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
+    assert len(hashes) == 2
+    assert rules["script-src"] == hashes
+    assert not any(key.startswith("on") for _, attributes in page.elements for key in attributes)
+    others = [a.get("type") for name, a in page.elements if name == "script" and a]
+    assert set(others) <= {"application/json", "application/octet-stream"}
 
 
 def test_page_shows_everything(page: Reader, contents: Contents) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["MOST", "build"]
 
 import base64
+import hashlib
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -50,6 +51,7 @@ def build(contents: Contents, path: Path) -> None:
 def render(contents: Contents) -> str:
     """The page as HTML."""
     origin = parts(contents.metrics)
+    theme, scripts = _asset("theme.js"), "\n".join(map(_asset, SCRIPTS))
     studies = [study_section(contents, study, origin) for study in STUDIES]
     sections = {
         "facts": score.facts_of_run(contents),
@@ -65,7 +67,9 @@ def render(contents: Contents) -> str:
         "graph": _graph(contents.graph),
         "data": as_json(_data(contents, origin)),
         "style": Html(_asset("page.css")),
-        "scripts": Html("\n".join(map(_asset, SCRIPTS))),
+        "theme": Html(theme),
+        "scripts": Html(scripts),
+        "hashes": Html(f"{_hash(theme)} {_hash(scripts)}"),
     }
     return Template(_asset("page.html")).substitute(sections)
 
@@ -111,6 +115,11 @@ def _graph(path: Path | None) -> Html:
         ),
         id="rule-graph",
     )
+
+
+def _hash(script: str) -> str:
+    """A script as the page's policy names it: the browser runs no other one."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 def _asset(name: str) -> str:
