@@ -22,8 +22,15 @@ override ARGS := $(subst --configfile,$(or $(CONFIG),--configfile),$(ARGS))
 CONFIG :=
 endif
 
-# The environment's tools first; the user's own Python packages stay out.
-IN_VENV := PATH="$(CURDIR)/.venv/bin:$$PATH"
+# The environment's tools first, by a path that a shell can read; see envs/bootstrap.py.
+IN_VENV := PATH="$$(cd .venv/bin && pwd -P):$$PATH"
+# Caches go below this folder if the user has no folder for them that can be written to.
+CACHES := $(shell place="$${XDG_CACHE_HOME:-$${HOME:-/dev/null}/.cache}"; \
+	mkdir -p "$$place" 2>/dev/null && test -w "$$place" && echo yes)
+ifneq ($(CACHES),yes)
+export XDG_CACHE_HOME := $(CURDIR)/.snakemake/cache
+endif
+# The user's own Python packages stay out.
 unexport PYTHONPATH PYTHONHOME
 export PYTHONNOUSERSITE := 1
 

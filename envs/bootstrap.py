@@ -1,5 +1,9 @@
 """Make `.venv` from requirements.lock and install the project into it, once.
 
+Snakemake starts interpreters through a shell, so the path of the environment must be one that a
+shell reads as it stands. If that of this folder is not, the environment is made in the user's
+folder for caches, and `.venv` is a link to it.
+
 A stamp inside `.venv` remembers, by content, what was installed; while it matches, a call only
 checks. Needs nothing but Python's standard library.
 
@@ -12,6 +16,7 @@ import hashlib
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -39,6 +44,10 @@ sys.exit(", ".join(wrong) or 0)
 """
 
 PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input")
+HASHED = ("--no-deps", "--require-hashes")
+
+# Paths that a shell reads as they stand, and that can be part of PATH.
+SAFE = re.compile(r"[\w./+@%=,-]+")
 
 # Messages of pip, and for each its meaning and the remedy. The first match counts.
 REMEDIES = (
@@ -46,6 +55,12 @@ REMEDIES = (
         r"No space left|Errno 28|Disk quota",
         "the disk is full. Remedy: free about 3 GB (10 GB where torch brings CUDA) here and in "
         "the temporary folder, or set TMPDIR to a larger one",
+    ),
+    (
+        r"DO NOT MATCH THE HASHES|--require-hashes mode",
+        "a file is none of those that the lock knows. Remedy: check pip's index settings (`pip "
+        "config list`); if you trust the file, such as another build of torch, add the "
+        "hash that `pip hash FILE` gives below its package in the lock",
     ),
     (
         r"[Rr]equires? a different [Pp]ython|Requires-Python|from versions: [^n]",
@@ -63,8 +78,38 @@ REMEDIES = (
 
 def pins(lock: Path) -> list[str]:
     """Return the `name==version` lines of a lock file."""
-    lines = (line.split("#")[0].strip() for line in lock.read_text().splitlines())
-    return [line for line in lines if line]
+    text = lock.read_text().replace("\\\n", " ")
+    lines = (line.split("#")[0].split() for line in text.splitlines())
+    return [words[0] for words in lines if words]
+
+
+def environment(root: Path) -> Path:
+    """Return where the environment is: `.venv`, or a folder whose path a shell can read."""
+    if SAFE.fullmatch(str(root)):
+        return root / ".venv"
+    home = os.environ.get("HOME")
+    cache = os.environ.get("XDG_CACHE_HOME") or (f"{home}/.cache" if home else "")
+    if "\n" in str(root) or not SAFE.fullmatch(cache) or not os.path.isabs(cache):
+        sys.exit(
+            f"set-up: the path of this folder, {str(root)!r}, has characters that a shell does not "
+            "read as they stand, and Snakemake starts interpreters through a shell. Nothing was "
+            "installed. Remedy: move the folder, or set XDG_CACHE_HOME to a path of letters, "
+            "digits and ./_+@%=,- where the environment can be made."
+        )
+    name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
+    return Path(cache, "vwta", name)
+
+
+def link(root: Path) -> None:
+    """Make `.venv` lead to the environment, if that is elsewhere."""
+    place, shown = environment(root), root / ".venv"
+    if place == shown or (shown.is_symlink() and shown.readlink() == place):
+        return
+    if shown.is_dir() and not shown.is_symlink():
+        shutil.rmtree(shown)  # an environment that came with the folder from elsewhere
+    shown.unlink(missing_ok=True)
+    place.mkdir(parents=True, exist_ok=True)
+    shown.symlink_to(place)
 
 
 def digest(root: Path) -> str:
@@ -78,7 +123,7 @@ def digest(root: Path) -> str:
 def read_stamp(root: Path) -> str:
     """Return the stamp's text, "" if there is none."""
     with contextlib.suppress(OSError):
-        return (root / ".venv" / "stamp").read_text()
+        return (environment(root) / "stamp").read_text()
     return ""
 
 
@@ -104,28 +149,33 @@ def is_ready(root: Path) -> bool:
     if read_stamp(root) != digest(root):
         return False
     wanted = pins(root / "requirements.lock")
-    return run(root / ".venv/bin/python", "-c", PROBE, str(root), *wanted) is None
+    return run(environment(root) / "bin/python", "-c", PROBE, str(root), *wanted) is None
 
 
 def install(root: Path) -> None:
     """Bring `.venv` up to the lock; start from scratch if it is broken or half made."""
-    python = root / ".venv/bin/python"
+    link(root)
+    place = environment(root)
+    python = place / "bin/python"
     broken = run(python, "-m", "pip", "--version") is not None
     if broken or read_stamp(root) == UNFINISHED:
-        stop_on(run(sys.executable, "-m", "venv", "--clear", str(root / ".venv")), "venv")
-    stamp = root / ".venv" / "stamp"
+        stop_on(run(sys.executable, "-m", "venv", "--clear", str(place)), "venv")
+    stamp = place / "stamp"
     stamp.write_text(UNFINISHED)
-    stop_on(run(python, *PIP, "-r", str(root / "requirements.lock")), "pip")
+    lock = root / "requirements.lock"
+    stop_on(run(python, *PIP, *HASHED, "-r", str(lock)), "pip")
+    # Torch's CUDA packages, and what other systems need besides: exact versions, no hashes.
+    stop_on(run(python, *PIP, *pins(lock)), "pip")
     stop_on(run(python, *PIP, "--no-deps", "--no-build-isolation", "-e", str(root)), "pip")
     stamp.write_text(digest(root))
 
 
 def add(root: Path, name: str) -> None:
     """Add what the lock of a name holds to `.venv`, unless it is there; the stamp stays true."""
-    lock, python = root / f"requirements-{name}.lock", root / ".venv/bin/python"
+    lock, python = root / f"requirements-{name}.lock", environment(root) / "bin/python"
     if run(python, "-c", PROBE, str(root), *pins(lock)) is not None:
         print(f"set-up: adding {lock.name} to .venv", flush=True)
-        stop_on(run(python, *PIP, "--no-deps", "-r", str(lock)), "pip")
+        stop_on(run(python, *PIP, *HASHED, "-r", str(lock)), "pip")
 
 
 def stop_on(said: str | None, tool: str) -> None:
@@ -158,6 +208,7 @@ def main(root: Path, *more: str) -> None:
                 "(Debian, Ubuntu: `apt install python3-venv`) or use another Python "
                 "(`make PYTHON=/path/to/python3 ...`)."
             )
+    environment(root)  # refuses a path in which nothing would work
     with open(root / "requirements.lock") as lock:
         wait_for_lock(lock)
         if not is_ready(root):

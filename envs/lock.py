@@ -1,8 +1,14 @@
 """Write requirements*.lock from a fresh environment, and the conda environments from them.
 
-Usage: python envs/lock.py [--environments]   (only the conda environments)
+Usage: python envs/lock.py [--hashes | --environments]
+
+With --hashes the versions stay, and only the hashes of their files are asked for again; with
+--environments only the conda environments are written. Hashes come from uv, which asks PyPI, or
+the index that UV_DEFAULT_INDEX names.
 """
 
+import hashlib
+import json
 import re
 import subprocess
 import sys
@@ -10,6 +16,7 @@ import tempfile
 import tomllib
 from importlib.metadata import requires
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -19,8 +26,9 @@ ROOT = Path(__file__).resolve().parents[1]
 HEADER = """\
 # Exact versions of everything that the project, its pipeline and its tests need.
 # Made by `make lock` from pyproject.toml; do not edit.
-# No hashes, and torch's own CUDA packages are left out: torch comes in a CPU and in CUDA builds,
-# each of which names the packages it needs by exact version.
+# The hashes are those of all files of a version, for all systems; a CPU build of torch has one of
+# its own. Torch's CUDA packages are left out: only some of its builds need them, each of which
+# names them by exact version.
 """
 
 CLUSTER_HEADER = """\
@@ -47,10 +55,60 @@ def freeze() -> dict[str, str]:
     added = [pin for pin in more if pin not in main]
     if len(more) != len(main) + len(added):
         sys.exit(f"plugins for clusters want other versions than the rest: {' '.join(added)}")
+    return with_hashes(main, added)
+
+
+def with_hashes(main: list[str], added: list[str]) -> dict[str, str]:
+    """Return the locks by file: pins, and the hashes of their files."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        python = [f"{folder}/bin/python", "-I", "-m"]
+        subprocess.run([*python, "pip", "install", "-qq", "uv"], check=True)
+        found = hashes([*main, *added], [*python, "uv"])
+    found[TORCH].add(hash_of_torch([sys.executable, "-I", "-m", "pip"]))
+
+    def lines(pins: list[str]) -> str:
+        return "".join(
+            " \\\n    ".join([pin, *(f"--hash={one}" for one in sorted(found[pin]))]) + "\n"
+            for pin in pins
+        )
+
     return {
-        "requirements.lock": HEADER + "".join(f"{pin}\n" for pin in main),
-        "requirements-cluster.lock": CLUSTER_HEADER + "".join(f"{pin}\n" for pin in added),
+        "requirements.lock": HEADER + lines(main),
+        "requirements-cluster.lock": CLUSTER_HEADER + lines(added),
     }
+
+
+def hashes(pins: list[str], uv: list[str]) -> dict[str, set[str]]:
+    """Return the hashes of all files of each pinned version, for all systems."""
+    command = [*uv, "pip", "compile", "--quiet", "--no-deps", "--generate-hashes"]
+    command += ["--no-annotate", "--no-header", "-"]
+    asked = subprocess.run(
+        command, check=True, input="\n".join(pins), capture_output=True, text=True
+    )
+    names = {(canonicalize_name(name), version): set() for name, version in map(split, pins)}
+    found: dict[tuple[str, str], set[str]] = names
+    for line in whole_lines(asked.stdout):
+        pin, *options = line.split()
+        found[canonicalize_name(split(pin)[0]), split(pin)[1]] = {
+            option.removeprefix("--hash=") for option in options
+        }
+    return {pin: found[canonicalize_name(split(pin)[0]), split(pin)[1]] for pin in pins}
+
+
+def hash_of_torch(pip: list[str]) -> str:
+    """Return the hash of the file of torch that pip takes here, perhaps a CPU build."""
+    command = [*pip, "install", "-qq", "--dry-run", "--ignore-installed", "--no-deps"]
+    told = subprocess.run(
+        [*command, "--report", "-", TORCH], check=True, capture_output=True, text=True
+    )
+    (item,) = json.loads(told.stdout)["install"]
+    url = item["download_info"]["url"]
+    known = item["download_info"].get("archive_info", {}).get("hashes", {}).get("sha256")
+    if known is None:
+        with open(unquote(urlsplit(url).path), "rb") as file:
+            known = hashlib.file_digest(file, "sha256").hexdigest()
+    return f"sha256:{known}"
 
 
 def installed(folder: str, extras: str) -> list[str]:
@@ -68,10 +126,26 @@ def clean(frozen: list[str]) -> list[str]:
     return [line.split("+")[0] for line in frozen if not CUDA.match(line)]
 
 
+def read_pins(path: Path) -> list[str]:
+    """Return the pins of a lock, without their hashes."""
+    return [line.split()[0] for line in whole_lines(path.read_text())]
+
+
 def read_lock(path: Path) -> dict[str, str]:
     """Return the locked versions by canonical name."""
-    lines = (line for line in path.read_text().splitlines() if not line.startswith("#"))
-    return {canonicalize_name(name): version for name, version in (x.split("==") for x in lines)}
+    return {canonicalize_name(name): version for name, version in map(split, read_pins(path))}
+
+
+def whole_lines(text: str) -> list[str]:
+    """Return the lines of a file of requirements: without comments, and those that go on joined."""
+    lines = text.replace("\\\n", " ").splitlines()
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+
+
+def split(pin: str) -> tuple[str, str]:
+    """Return name and version of a pin."""
+    name, _, version = pin.partition("==")
+    return name, version
 
 
 def declared(*extras: str) -> list[str]:
@@ -124,9 +198,18 @@ def environments(lock: dict[str, str]) -> dict[str, str]:
     }
 
 
+def locks(arguments: list[str]) -> dict[str, str]:
+    """Return the locks to write, by file."""
+    if arguments == ["--environments"]:
+        return {}
+    if arguments == ["--hashes"]:
+        main, added = (read_pins(ROOT / f"requirements{part}.lock") for part in ("", "-cluster"))
+        return with_hashes(main, added)
+    return freeze()
+
+
 if __name__ == "__main__":
-    if sys.argv[1:] != ["--environments"]:
-        for name, text in freeze().items():
-            (ROOT / name).write_text(text)
+    for name, text in locks(sys.argv[1:]).items():
+        (ROOT / name).write_text(text)
     for name, text in environments(read_lock(ROOT / "requirements.lock")).items():
         (ROOT / "envs" / name).write_text(text)

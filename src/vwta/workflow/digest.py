@@ -18,6 +18,7 @@ __all__ = ["SOURCE", "digest", "share", "sources"]
 import ast
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -25,6 +26,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2]
 PACKAGE = "vwta"
+SHELL_SAFE = re.compile(r"[\w./+@%=,:-]+")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")  # fields that hold statements
 BY_NAME = {"import_module", "__import__"}
@@ -55,11 +57,19 @@ def sources(script: Path, *modules: str) -> list[Path]:
 def share(root: Path) -> None:
     """Makes the jobs of this process import this package, whatever else may be installed.
 
-    Stops with a message if the workflow comes with a package of its own, and that is another one.
+    Stops with a message if the workflow comes with a package of its own, and that is another one,
+    or if a shell, through which Snakemake starts this interpreter, would read its path as more than
+    a name.
 
     Arguments:
         root: folder of the workflow's sources.
     """
+    if not SHELL_SAFE.fullmatch(sys.executable):
+        sys.exit(
+            f"The path of this Python, {sys.executable!r}, has characters that a shell does not "
+            "read as they stand, and Snakemake starts it through a shell. Nothing was run. "
+            "Remedy: call make, which reaches Python by another path, or move the environment"
+        )
     own = Path(root, "src")
     if Path(own, PACKAGE).is_dir() and own.resolve() != SOURCE:
         sys.exit(
