@@ -189,3 +189,12 @@ def test_jobs_import_the_package_that_was_read(tree: Path, monkeypatch: pytest.M
     with pytest.raises(SystemExit, match=r"would run the code in .*Remedy: make setup"):
         module.share(ROOT)
     module.share(ROOT / "docs")  # which brings no package
+
+
+@pytest.mark.parametrize(
+    "path", ["/a b/python", "/$(touch x)/python", "/a;b/python", "/a'b/python"]
+)
+def test_interpreter_that_a_shell_would_misread(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", path)
+    with pytest.raises(SystemExit, match=r"Nothing was run\. Remedy: call make"):
+        digest.share(ROOT)

@@ -1,5 +1,6 @@
 """requirements.lock fits pyproject.toml, and the conda environments fit the lock."""
 
+import json
 import re
 from importlib.metadata import version
 from pathlib import Path
@@ -47,14 +48,23 @@ def test_new_lock_asks_for_the_one_torch(lock: ModuleType, monkeypatch: pytest.M
 
     def run(command: list[str], **_: object) -> SimpleNamespace:
         asked.append(command)
+        if "compile" in command:
+            return SimpleNamespace(stdout="torch==2.13.0 \\\n    --hash=sha256:aa\n")
+        if "--report" in command:
+            return SimpleNamespace(stdout=json.dumps({"install": [{"download_info": FILE}]}))
         return SimpleNamespace(stdout="torch==2.13.0+cpu\n")
 
     monkeypatch.setattr(lock.subprocess, "run", run)
     files = lock.freeze()
-    assert files["requirements.lock"].splitlines()[-1] == lock.TORCH
-    installs = [command for command in asked if "install" in command]
-    assert len(installs) == 2
+    (line,) = lock.whole_lines(files["requirements.lock"])
+    hashes = ["--hash=sha256:aa", "--hash=sha256:bb"]
+    assert line.split() == [lock.TORCH, *hashes], "files for all systems, and the one that pip takes here"
+    installs = [command for command in asked if "install" in command and "uv" not in command]
+    assert len(installs) == 3
     assert all(lock.TORCH in command for command in installs)
+
+
+FILE = {"url": "file:///torch.whl", "archive_info": {"hashes": {"sha256": "bb"}}}
 
 
 def test_what_has_no_pin_is_found(lock: ModuleType, locked: dict[str, str]) -> None:
@@ -82,7 +92,8 @@ def test_lock_for_clusters_adds_to_the_lock(lock: ModuleType, locked: dict[str, 
 @pytest.mark.parametrize("name", ["requirements.lock", "requirements-cluster.lock"])
 def test_lock_is_portable(name: str) -> None:
     for line in (ROOT / name).read_text().splitlines():
-        assert re.fullmatch(r"#.*|[\w.-]+==[\w.]+", line), f"{line}: neither comment nor exact pin"
+        exact = r"#.*|[\w.-]+==[\w.]+ \\|    --hash=sha256:[0-9a-f]{64}( \\)?"
+        assert re.fullmatch(exact, line), f"{line}: neither comment, exact pin nor hash"
 
 
 def test_freeze_drops_builds_and_cuda(lock: ModuleType) -> None:

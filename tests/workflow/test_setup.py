@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,9 @@ from types import ModuleType
 
 import pytest
 from loading import ROOT, load_module
+
+LOCK = "# comment\nnumpy==2.0.0 \\\n    --hash=sha256:0 \\\n    --hash=sha256:1\nscipy==1.0\n"
+NASTY = "a b'c\"d$(touch pwned);e&f`g`|h"
 
 
 @pytest.fixture
@@ -25,6 +29,7 @@ class Machine:
         self.asked: list[str] = []
         self.commands: list[tuple[str, ...]] = []
         self.failures: dict[str, str] = {}
+        self.made: Path | None = None
 
     def run(self, python: Path | str, *arguments: str) -> str | None:
         self.commands.append(arguments)
@@ -32,11 +37,14 @@ class Machine:
         for what in ("venv --clear", "pip --version", "-r", "-e", "-c"):
             if f"{what} " in f"{words} ":
                 break
+        else:
+            what = "pins"
         self.asked.append(what)
         if what == "venv --clear":
-            (self.root / ".venv").mkdir(exist_ok=True)
-            (self.root / ".venv/stamp").unlink(missing_ok=True)
-        elif not (self.root / ".venv").is_dir():
+            self.made = Path(arguments[-1])
+            self.made.mkdir(exist_ok=True, parents=True)
+            (self.made / "stamp").unlink(missing_ok=True)
+        elif not (self.root / ".venv").exists() or self.made is None:
             return "no such file"
         return self.failures.get(what)
 
@@ -47,16 +55,22 @@ class Machine:
 
 @pytest.fixture
 def machine(bootstrap: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    (tmp_path / "requirements.lock").write_text("# comment\nnumpy==2.0.0\n")
-    (tmp_path / "pyproject.toml").write_text("[project]\n")
-    machine = Machine(tmp_path)
+    machine = Machine(checkout(tmp_path))
     monkeypatch.setattr(bootstrap, "run", machine.run)
     return machine
 
 
+def checkout(root: Path) -> Path:
+    """A folder with what the set-up reads."""
+    root.mkdir(exist_ok=True, parents=True)
+    (root / "requirements.lock").write_text(LOCK)
+    (root / "pyproject.toml").write_text("[project]\n")
+    return root
+
+
 def test_sets_up_once_and_follows_content(bootstrap: ModuleType, machine: Machine) -> None:
     bootstrap.main(machine.root)
-    assert machine.take() == ["pip --version", "venv --clear", "-r", "-e"]
+    assert machine.take() == ["pip --version", "venv --clear", "-r", "pins", "-e"]
 
     bootstrap.main(machine.root)
     assert machine.take() == ["-c"], "a second call only checks"
@@ -69,7 +83,7 @@ def test_sets_up_once_and_follows_content(bootstrap: ModuleType, machine: Machin
         with (machine.root / name).open("a") as file:
             file.write("\n")
         bootstrap.main(machine.root)
-        assert machine.take() == ["pip --version", "-r", "-e"], "contents do"
+        assert machine.take() == ["pip --version", "-r", "pins", "-e"], "contents do"
 
 
 def test_only_the_lock_chooses_versions(bootstrap: ModuleType, machine: Machine) -> None:
@@ -78,16 +92,114 @@ def test_only_the_lock_chooses_versions(bootstrap: ModuleType, machine: Machine)
     assert "--no-deps" in project, "pyproject.toml allows other versions of torch than the lock"
 
 
+def test_packages_are_installed_by_hash(bootstrap: ModuleType, machine: Machine) -> None:
+    bootstrap.main(machine.root)
+    (hashed,) = [command for command in machine.commands if "-r" in command]
+    assert {"--require-hashes", "--no-deps"} <= set(hashed)
+    (rest,) = [command for command in machine.commands if command[-1:] == ("scipy==1.0",)]
+    assert rest[-2:] == ("numpy==2.0.0", "scipy==1.0"), "torch's CUDA packages, in exact versions"
+    assert machine.asked.index("-r") < machine.asked.index("pins")
+
+
+def test_the_lock_has_hashes_of_all_packages(bootstrap: ModuleType) -> None:
+    for name in ("requirements.lock", "requirements-cluster.lock"):
+        lines = lines_of(name)
+        assert [words[0] for words in lines] == bootstrap.pins(ROOT / name)
+        for pin, *hashes in lines:
+            assert hashes, pin
+            assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", one) for one in hashes), pin
+    (torch,) = [words for words in lines_of("requirements.lock") if words[0].startswith("torch==")]
+    assert len(torch) > 10, "files for all systems"
+
+
+def lines_of(name: str) -> list[list[str]]:
+    text = (ROOT / name).read_text().replace("\\\n", " ")
+    return [line.split() for line in text.splitlines() if not line.startswith("#")]
+
+
+def test_environment_is_reached_by_a_path_that_a_shell_can_read(
+    bootstrap: ModuleType, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    machine.root = checkout(tmp_path / NASTY / "x")
+    (machine.root / ".venv/bin").mkdir(parents=True)  # it came with the folder from elsewhere
+    bootstrap.main(machine.root)
+    assert machine.take() == ["pip --version", "venv --clear", "-r", "pins", "-e"]
+    assert machine.made is not None
+    assert machine.made.parent == tmp_path / "cache/vwta"
+    assert (machine.root / ".venv").readlink() == machine.made
+    bootstrap.main(machine.root)
+    assert machine.take() == ["-c"], "a second call only checks"
+    other = checkout(tmp_path / NASTY / "y")
+    assert bootstrap.environment(other) != machine.made
+
+
+@pytest.mark.parametrize(
+    ("folder", "cache"), [(NASTY, "a b"), (NASTY, ""), (NASTY, "not/absolute"), ("a\nb", "good")]
+)
+def test_a_path_in_which_nothing_would_work_is_refused(
+    bootstrap: ModuleType,
+    machine: Machine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: str,
+    cache: str,
+) -> None:
+    monkeypatch.delenv("HOME", raising=False)
+    absolute = cache if "/" in cache else str(tmp_path / cache) * bool(cache)
+    monkeypatch.setenv("XDG_CACHE_HOME", absolute)
+    root = checkout(tmp_path / folder)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(SystemExit, match=r"Nothing was installed\. Remedy: move the folder"):
+        bootstrap.main(root)
+    assert machine.take() == []
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+FAKE = """#!/bin/sh
+printf '%s\\n' "$0" "cache ${XDG_CACHE_HOME-}"
+"""
+
+
+@pytest.mark.parametrize(("home", "below"), [("/proc", True), (None, True), ("home", False)])
+def test_make_in_a_place_with_any_name_and_without_a_home(
+    tmp_path: Path, home: str | None, below: bool
+) -> None:
+    """Nothing in the folder's name is run, and caches are where they can be written."""
+    root, safe = tmp_path / NASTY, tmp_path / "environment"
+    (safe / "bin").mkdir(parents=True)
+    (safe / "bin/python").write_text(FAKE)
+    (safe / "bin/python").chmod(0o755)
+    root.mkdir()
+    (root / ".venv").symlink_to(safe)
+    shutil.copy(ROOT / "Makefile", root)
+    env = {"PATH": os.environ["PATH"]}
+    env |= {} if home is None else {"HOME": home if home == "/proc" else str(tmp_path / home)}
+    done = subprocess.run(
+        ["make", "plan", "TIER=full", "PYTHON=true"],
+        cwd=root,
+        env=env,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    cache = f"{root}/.snakemake/cache" if below else ""
+    assert done.stdout.splitlines() == [f"{safe}/bin/python", f"cache {cache}"]
+    assert not list(tmp_path.rglob("pwned"))
+
+
 def test_heals_what_is_broken(bootstrap: ModuleType, machine: Machine) -> None:
     bootstrap.main(machine.root)
     machine.take()
     machine.failures["-c"] = "numpy"
     bootstrap.main(machine.root)
-    assert machine.take() == ["-c", "pip --version", "-r", "-e"], "a package is missing"
+    assert machine.take() == ["-c", "pip --version", "-r", "pins", "-e"], "a package is missing"
 
     machine.failures["pip --version"] = "not found"
     bootstrap.main(machine.root)
-    assert machine.take() == ["-c", "pip --version", "venv --clear", "-r", "-e"], "Python is gone"
+    assert machine.take() == ["-c", "pip --version", "venv --clear", "-r", "pins", "-e"], (
+        "Python is gone"
+    )
 
 
 def test_plugins_for_clusters_are_added_once(bootstrap: ModuleType, machine: Machine) -> None:
@@ -113,6 +225,7 @@ def test_plugins_for_clusters_are_added_once(bootstrap: ModuleType, machine: Mac
         ("OSError: [Errno 28] No space left on device", "disk is full"),
         ("ERROR: Could not find a version for x==2 (from versions: none)", "network"),
         ("ERROR: Could not find a version for x==2 (from versions: 0.9, 1.0)", "PYTHON=python3.11"),
+        ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM", "pip hash FILE"),
         ("something never seen before", "delete the folder .venv"),
     ],
 )
@@ -127,7 +240,9 @@ def test_failure_names_the_remedy(
     machine.failures.clear()
     machine.take()
     bootstrap.main(machine.root)
-    assert machine.take() == ["pip --version", "venv --clear", "-r", "-e"], "cut short: start anew"
+    assert machine.take() == ["pip --version", "venv --clear", "-r", "pins", "-e"], (
+        "cut short: start anew"
+    )
 
 
 def test_missing_venv_module(

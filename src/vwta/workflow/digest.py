@@ -6,9 +6,10 @@ modules of vwta that it imports, directly or not. Imports are read from the synt
 executed, and comments, blank lines and docstrings do not count. The modules are those of the
 package that this module belongs to, which is also the one that jobs import: see :func:`share`.
 
-Four modules are left out. `vwta/__init__.py` only re-exports names, and would otherwise tie every
+Five modules are left out. `vwta/__init__.py` only re-exports names, and would otherwise tie every
 job to every module. `vwta.io.provenance` writes down how a result came about and computes none of
-it; `vwta.io.errors` says why there is none; `vwta.workflow.lock` says who works in a folder.
+it; `vwta.io.errors` says why there is none; `vwta.workflow.lock` says who works in a folder;
+`vwta.workflow.networks` refuses networks that belong to another job.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ LEFT_OUT = {
     f"{PACKAGE}.io.provenance",
     f"{PACKAGE}.io.errors",
     f"{PACKAGE}.workflow.lock",
+    f"{PACKAGE}.workflow.networks",
 }
 
 
