@@ -45,8 +45,7 @@ def nearest(points: np.ndarray, y: np.ndarray, slack: float = 0.0) -> list[int]:
 
     Arguments:
         slack: how much further than the nearest one an atom may be, as a length; an atom counts if
-            the point is within `slack` of the border between the two. With a slack, an atom counts
-            too if float64 cannot tell the two squared distances apart.
+            the point is within `slack` of the border between the two.
     """
     rough = np.linalg.norm(points - y, axis=-1)
     candidates = np.flatnonzero(rough <= rough.min() * (1 + 1e-9) + 3 * slack)
@@ -54,11 +53,10 @@ def nearest(points: np.ndarray, y: np.ndarray, slack: float = 0.0) -> list[int]:
     square = {k: sum(x * x for x in difference) for k, difference in apart.items()}
     best = min(square, key=square.__getitem__)
     found = []
-    blur = 1e-15 * float(square[best]) if slack else 0.0
     for k, difference in apart.items():
         gap = sum((a - b) ** 2 for a, b in zip(difference, apart[best], strict=True))
         # The distance to the border is (square - least square) / 2 sqrt(gap).
-        if float(square[k] - square[best]) <= 2 * slack * math.sqrt(float(gap)) + blur:
+        if float(square[k] - square[best]) <= 2 * slack * math.sqrt(float(gap)):
             found.append(k)
     return found
 

@@ -58,7 +58,9 @@ def test_new_lock_asks_for_the_one_torch(lock: ModuleType, monkeypatch: pytest.M
     files = lock.freeze()
     (line,) = lock.whole_lines(files["requirements.lock"])
     hashes = ["--hash=sha256:aa", "--hash=sha256:bb"]
-    assert line.split() == [lock.TORCH, *hashes], "files for all systems, and the one that pip takes here"
+    assert line.split() == [lock.TORCH, *hashes], (
+        "files for all systems, and the one that pip takes here"
+    )
     installs = [command for command in asked if "install" in command and "uv" not in command]
     assert len(installs) == 3
     assert all(lock.TORCH in command for command in installs)

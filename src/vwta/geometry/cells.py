@@ -22,6 +22,7 @@ from vwta.geometry.spaces import Box, Space, Sphere
 from vwta.geometry.surfaces import Edges
 
 DRAWS = 2**16  # samples drawn at once: they fit into the cache
+SETTLED = 10  # comparisons at most with the nearest atom so far, until none is nearer
 SECTORS = 2**11  # sectors whose moments are computed at once
 
 
@@ -52,7 +53,11 @@ class Tessellation:
         return cell // self.points.shape[1], cell % self.points.shape[1]
 
     def nearest(self, y: Tensor, row: Tensor) -> Tensor:
-        """Atom nearest to each `y` `(N, e)` in its row `(N,)`; the first of equals."""
+        """Atom nearest to each `y` `(N, e)` in its row `(N,)`; the first of equals.
+
+        A point is given to the other side of a border only if it is closer to that border than
+        about d + 1 times 2.2e-16, the rounding of float64, of its distance to the atom.
+        """
         out = torch.empty_like(row)
         step = max(1, 2**21 // self.points.shape[1])
         for start in range(0, len(row), step):
@@ -61,7 +66,7 @@ class Tessellation:
             distance = (atoms[..., 0] - y[part, :1]) ** 2
             for i in range(1, y.shape[-1]):
                 distance += (atoms[..., i] - y[part, i : i + 1]) ** 2
-            out[part] = distance.argmin(1)
+            out[part] = _first_least(distance, atoms, y[part])
         return out
 
     def log_mass(self, cell: Tensor, kernel: Kernel) -> Tensor:
@@ -255,6 +260,42 @@ class _Polygons:
             torch.cat([old.twin, twin]),
         )
         return found
+
+
+def _first_least(distance: Tensor, atoms: Tensor, y: Tensor) -> Tensor:
+    r"""The nearest atom `(N,)`, also where squares are too coarse to tell.
+
+    Squares of two atoms at a distance r differ by 2 w times their distance from each other if y is
+    w away from the border between them. Rounding of the squares, :math:`r^2` times 1e-16, hides
+    this if atoms are close together and y is far away. The difference of two squares, as
+
+    .. math:: |z_k - y|^2 - |z_l - y|^2 = (z_k - z_l) \cdot ((z_k - y) + (z_l - y)),
+
+    is rounded in proportion to itself, so that only points within some roundings of r are in doubt.
+
+    Arguments:
+        distance: squared distances, `(N, K)`.
+        atoms: the atoms, `(N, K, e)`.
+        y: points, `(N, e)`.
+    """
+    first = distance.argmin(1)
+    blur = 2 * (y.shape[-1] + 3) * torch.finfo(distance.dtype).eps
+    least = distance.gather(1, first[:, None])
+    close = distance <= least * (1 + blur)
+    doubtful = (torch.count_nonzero(close, 1) > 1) & least[:, 0].isfinite()
+    if not doubtful.any():
+        return first
+    at = torch.nonzero(doubtful)[:, 0]
+    z, apart = atoms[at], atoms[at] - y[at, None]
+    best, close = first[at], close[at]
+    for _ in range(SETTLED):
+        last = best[:, None, None].expand(-1, 1, y.shape[-1])
+        gap = ((z - z.gather(1, last)) * (apart + apart.gather(1, last))).sum(-1)
+        best = gap.masked_fill_(~close, math.inf).argmin(1)
+        if torch.equal(best, last[:, 0, 0]):
+            break
+    first[at] = best
+    return first
 
 
 def _sample_polygons(
