@@ -15,14 +15,8 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution
 
-from vwta.distributions.line import (
-    NODES,
-    WEIGHTS,
-    TruncatedKernels,
-    cdf,
-    log_mass_between,
-    truncated_kernels,
-)
+from vwta.distributions.line import TruncatedKernels, cdf, log_mass_between, truncated_kernels
+from vwta.geometry.intervals import NODES, WEIGHTS
 
 OFFSETS = (-7.0, -3.0, 0.0, 3.0, 7.0)  # in bandwidths: where intervals end
 WORK = 2**17  # pairs of kernels, or of kernel and interval, in memory at once

@@ -17,7 +17,6 @@ __all__ = ["TruncatedKernels", "cdf", "log_mass_between", "truncated_kernels"]
 import math
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.distributions import Distribution
@@ -25,11 +24,9 @@ from torch.distributions import Distribution
 from vwta.distributions.atoms import broadcast_shapes, safe_log
 from vwta.distributions.average import Average
 from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
+from vwta.geometry.intervals import log_gaussian
 from vwta.geometry.memory import in_parts, slices
 from vwta.geometry.spaces import Box
-
-NODES, WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))  # Gauss, on [-1/2, 1/2]
-SMOOTH = 0.5  # a log-density that varies by less is integrated to the last digit by these nodes
 
 
 class TruncatedKernels(NamedTuple):
@@ -55,7 +52,7 @@ class TruncatedKernels(NamedTuple):
         upper = torch.minimum(high - self.points, self.right)
         whole = (lower > -self.left) & (upper < self.right)
         width = torch.where(whole, high - low, upper - lower)
-        inside = _log_gaussian(lower / self.h, upper / self.h, width / self.h)
+        inside = log_gaussian(lower / self.h, upper / self.h, width / self.h)
         inside = torch.where(self.h.isinf(), torch.log(width), inside)
         inside = torch.where((width <= 0) | (low >= high), -math.inf, inside)
         total = torch.log(self._measure(self.left) + self._measure(self.right))
@@ -207,29 +204,3 @@ def _cut(law: VoronoiMixture) -> TruncatedKernels:
     right[..., :-1] = torch.where(used[..., 1:], halfway, right[..., :-1])
     left, right = (torch.where(used, reach, 1.0) for reach in (left, right))
     return TruncatedKernels(z, h, left, right, masses)
-
-
-def _log_gaussian(lower: Tensor, upper: Tensor, width: Tensor) -> Tensor:
-    r"""Log of a standard Gaussian's mass between numbers whose difference is `width`.
-
-    Around 0 it is a sum of two error functions. Beside 0, with the end :math:`a \geq 0` nearer to
-    it and :math:`b = a + width`, the factor :math:`e^{-a^2 / 2}` is taken out:
-
-    .. math:: \log \int_a^b \varphi = -\frac{a^2}{2} - \log 2 + \log\left(erfcx(a / \sqrt 2) -
-        e^{-(b^2 - a^2) / 2} erfcx(b / \sqrt 2)\right)
-
-    and by quadrature what is left of the integral where that difference would cancel.
-    """
-    near = torch.maximum(lower, -upper)
-    fall = width * (near + width / 2)
-    root = math.sqrt(0.5)
-    far = torch.special.erfcx((near + width) * root) * torch.exp(-fall)
-    beside = torch.log((torch.special.erfcx(near * root) - far).clamp_min(0)) - math.log(2)
-    short = torch.zeros_like(fall)
-    for node, weight in zip(NODES, WEIGHTS, strict=True):
-        step = width * (0.5 + float(node))
-        short += float(weight) * torch.exp(-step * (near + step / 2))
-    short = torch.log(width) + torch.log(short) - math.log(2 * math.pi) / 2
-    beside = torch.where(fall < SMOOTH, short, beside) - near**2 / 2
-    around = torch.log((torch.erf(upper * root) - torch.erf(lower * root)) / 2)
-    return torch.where(near < 0, around, beside)
