@@ -7,7 +7,8 @@ the left and one to the right:
     \qquad V_i = \int_{-l_i}^{r_i} K_h(0, t) dt
 
 Uncut kernels reach to infinity, cells of a Voronoi mixture end midway to the next atom or at the
-side of the box, and an average of laws has the truncated kernels of all of them.
+side of the box, and an average of laws has the truncated kernels of all of them. Where the kernels
+of a Voronoi mixture have centres of their own, these take the place of the atoms.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ class TruncatedKernels(NamedTuple):
     """A law on the line as P kernels around atoms, each cut on both sides, in float64, `(*, P)`.
 
     Arguments:
-        points: atoms.
+        points: centres of the kernels.
         h: bandwidths; infinite for uniform kernels.
-        left: how far each kernel reaches to the left of its atom, at least 0; may be infinite.
+        left: how far each kernel reaches to the left of its centre; may be infinite, and negative
+            where the centre lies beside its cell.
         right: likewise to the right.
         masses: their masses, with sum 1 over P.
     """
@@ -55,14 +57,31 @@ class TruncatedKernels(NamedTuple):
         inside = log_gaussian(lower / self.h, upper / self.h, width / self.h)
         inside = torch.where(self.h.isinf(), torch.log(width), inside)
         inside = torch.where((width <= 0) | (low >= high), -math.inf, inside)
-        total = torch.log(self._measure(self.left) + self._measure(self.right))
-        return safe_log(self.masses) + (inside - total)
+        return safe_log(self.masses) + (inside - self._log_total())
 
     def mass_below(self, y: Tensor) -> Tensor:
         """Mass of each kernel below numbers that broadcast against `(*, P)`."""
         apart = torch.minimum(torch.maximum(y - self.points, -self.left), self.right)
+        if self._beside().any():
+            share = self.log_mass_between(torch.full_like(apart, -math.inf), y).exp()
+            return torch.where(self.masses > 0, share, 0.0)
         left, right = self._measure(self.left), self._measure(self.right)
         return (self._measure(apart) + left) * (self.masses / (left + right))
+
+    def _beside(self) -> Tensor:
+        """Which kernels have their centres beside their cells."""
+        return (self.left < 0) | (self.right < 0)
+
+    def _log_total(self) -> Tensor:
+        """Log of the mass that the cut leaves of each kernel."""
+        total = torch.log(self._measure(self.left) + self._measure(self.right))
+        beside = self._beside()
+        if not beside.any():
+            return total
+        width = (self.left + self.right) / self.h
+        return torch.where(
+            beside, log_gaussian(-self.left / self.h, self.right / self.h, width), total
+        )
 
     def _measure(self, reach: Tensor) -> Tensor:
         """Mass of the uncut kernel from 0 to `reach`, with its sign; the length if uniform."""
@@ -203,4 +222,8 @@ def _cut(law: VoronoiMixture) -> TruncatedKernels:
     left[..., 1:] = halfway
     right[..., :-1] = torch.where(used[..., 1:], halfway, right[..., :-1])
     left, right = (torch.where(used, reach, 1.0) for reach in (left, right))
-    return TruncatedKernels(z, h, left, right, masses)
+    if law.centres is None:
+        return TruncatedKernels(z, h, left, right, masses)
+    c = law.centres[..., 0].detach().to(z).expand(z.shape).gather(-1, order).gather(-1, cells)
+    c = torch.where(used, c, z)
+    return TruncatedKernels(c, h, left + (c - z), right - (c - z), masses)
