@@ -109,6 +109,13 @@ class ContinuousMixture(VoronoiMixture):
         h = self.kernel.with_bandwidth(h).h.to(self.points)
         return ContinuousMixture(self.points, h, self.centres, self.space, self._validate_args)
 
+    def with_temperature(self, temperature: float) -> ContinuousMixture:
+        """Refused: there are no scores, as masses follow from continuity."""
+        raise TypeError(
+            "a ContinuousMixture has no scores whose temperature could change: its masses follow "
+            "from continuity; use with_width_factor"
+        )
+
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._target(value)
         log_prob = self._borders.log_prob(value[..., 0].to(torch.float64)).to(self.points.dtype)

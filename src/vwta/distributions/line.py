@@ -105,9 +105,13 @@ def truncated_kernels(law: Distribution) -> TruncatedKernels:
             "have a distribution function"
         )
     if isinstance(law, Average):
-        parts = zip(*(truncated_kernels(each) for each in law.laws), strict=True)
-        together = TruncatedKernels(*(torch.cat(part, -1) for part in parts))
-        return together._replace(masses=together.masses / len(law.laws))
+        first, *others = zip(*(truncated_kernels(each) for each in law.laws), strict=True)
+        together = TruncatedKernels(*(torch.cat(part, -1) for part in (first, *others)))
+        if law.weights is None:
+            return together._replace(masses=together.masses / len(law.laws))
+        counts = torch.tensor([part.shape[-1] for part in first])
+        weights = together.masses.new_tensor(law.weights).repeat_interleave(counts)
+        return together._replace(masses=together.masses * weights)
     if isinstance(law, VoronoiMixture):
         return _cut(law)
     if isinstance(law, KernelMixture):
@@ -161,7 +165,7 @@ def cdf(law: Distribution, y: Tensor | float) -> Tensor:
         tensor([0.1250, 0.2500, 0.6250], dtype=torch.float64)
     """
     if isinstance(law, Average):
-        return torch.stack([cdf(each, y) for each in law.laws]).mean(0)
+        return law.mean_of(torch.stack([cdf(each, y) for each in law.laws]))
     if isinstance(law, VoronoiMixture):
         return _cdf_of_cells(truncated_kernels(law), y)
     return log_mass_between(law, -math.inf, y).exp()

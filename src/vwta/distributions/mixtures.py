@@ -251,6 +251,12 @@ class VoronoiMixture(Atoms):
         new._rows = self._rows.expand(batch_shape)
         return self._move(new, batch_shape)
 
+    def with_temperature(self, temperature: float) -> VoronoiMixture:
+        r"""The same cells and kernels with masses proportional to :math:`\gamma_k^{1 / T}`."""
+        new = self.expand(self.batch_shape)
+        new.masses = (safe_log(self.masses) / temperature).softmax(-1)
+        return new
+
     def cell_of(self, value: Tensor) -> Tensor:
         """Index of the Voronoi cell of `y` `(*, e)`: the nearest atom, the first of equals."""
         value = self._target(value)
