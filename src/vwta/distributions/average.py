@@ -75,7 +75,8 @@ class Average(Distribution):
         """Mean over the laws, `(*)`, of values `(M, *)`."""
         if self.weights is None:
             return values.mean(0)
-        return torch.tensordot(values.new_tensor(self.weights), values, 1)
+        mean: Tensor = torch.tensordot(values.new_tensor(self.weights), values, 1)
+        return mean
 
     def expand(self, batch_shape: Shape, _instance: Any = None) -> Average:
         new: Average = _instance or object.__new__(type(self))

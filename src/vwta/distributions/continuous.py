@@ -61,8 +61,10 @@ class ContinuousMixture(VoronoiMixture):
         centres = points if centres is None else centres
         kernel = Gaussian(h)
         shape = broadcast_shapes(points.shape[:-1], centres.shape[:-1], kernel.h.shape)
-        given = (points[..., 0], centres[..., 0], kernel.h)
-        self._borders = _Borders(*(x.to(torch.float64).expand(shape) for x in given), space)
+        z, c, width = (
+            x.double().expand(shape) for x in (points[..., 0], centres[..., 0], kernel.h)
+        )
+        self._borders = _Borders(z, c, width, space)
         masses = self._borders.masses().to(points.dtype)
         super().__init__(points, masses, kernel, space, None, validate_args, centres)
 
@@ -98,9 +100,8 @@ class ContinuousMixture(VoronoiMixture):
         new: ContinuousMixture = _instance or object.__new__(ContinuousMixture)
         super().expand(batch_shape, new)
         shape = (*Size(batch_shape), self.components)
-        new._borders = _Borders(
-            *(x.expand(shape) for x in self._borders.given), self._borders.space
-        )
+        z, c, width = (x.expand(shape) for x in self._borders.given)
+        new._borders = _Borders(z, c, width, self._borders.space)
         return new
 
     def with_bandwidth(self, h: Tensor | float) -> ContinuousMixture:

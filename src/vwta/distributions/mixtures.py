@@ -360,7 +360,7 @@ class VoronoiMixture(Atoms):
 
     def _every_cell(self, name: str) -> Tensor:
         pairs = torch.arange(self._rows.numel() * self.components, device=self.points.device)
-        values = getattr(self._kernels(pairs), name)(*self._cells_of(pairs))
+        values: Tensor = getattr(self._kernels(pairs), name)(*self._cells_of(pairs))
         return values.view(*self.batch_shape, self.components).to(self.points.dtype)
 
     def _moments(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:

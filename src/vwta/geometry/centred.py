@@ -56,8 +56,8 @@ class CentredCells:
         """Log of the kernels' mass in cells `(P,)`; -inf where a twin has the cell."""
         if self.cells.dim == 1:
             z, low, high = self._interval(cell, self.cells.points)
-            log_mass = log_interval_mass(z + low, z + high, self.centre[:, 0], kernel.h)
-            return torch.where(self.cells.is_empty(cell), -torch.inf, log_mass)
+            between = log_interval_mass(z + low, z + high, self.centre[:, 0], kernel.h)
+            return torch.where(self.cells.is_empty(cell), -torch.inf, between)
         h = kernel.h.expand(len(cell))
         edges, (row, atom) = self.cells.edges_of(cell), self.cells.split(cell)
         log_mass: Tensor = _PolygonMass.apply(  # type: ignore[no-untyped-call]

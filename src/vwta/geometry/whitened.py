@@ -68,7 +68,8 @@ class Sides:
 
     def __getitem__(self, index: Tensor | slice) -> Sides:
         """Some of the edges, of the same cells."""
-        return Sides(*(getattr(self, field.name)[index] for field in fields(self)[:-1]), self.atom)
+        some = {field.name: getattr(self, field.name)[index] for field in fields(self)[:-1]}
+        return Sides(**some, atom=self.atom)
 
     @property
     def tangent(self) -> Tensor:

@@ -199,7 +199,7 @@ def _starts(K: int, d: int, bounded: bool) -> Tensor:
 
 def _gaussian_quantiser(K: int) -> Tensor:
     """The K points that quantise a standard Gaussian best, `(K,)`, by Lloyd's algorithm."""
-    z = torch.special.ndtri((torch.arange(K, dtype=torch.float64) + 0.5) / K)
+    z: Tensor = torch.special.ndtri((torch.arange(K, dtype=torch.float64) + 0.5) / K)
     for _ in range(LLOYD_STEPS):
         borders = torch.cat([z.new_tensor([-40.0]), (z[1:] + z[:-1]) / 2, z.new_tensor([40.0])])
         density = torch.exp(-(borders**2) / 2) / math.sqrt(2 * math.pi)
