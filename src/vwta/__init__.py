@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from vwta.distributions import line as line
     from vwta.distributions.average import Average as Average
     from vwta.distributions.bandwidth import tune as tune
+    from vwta.distributions.continuous import ContinuousMixture as ContinuousMixture
     from vwta.distributions.mixtures import DiracMixture as DiracMixture
     from vwta.distributions.mixtures import KernelMixture as KernelMixture
     from vwta.distributions.mixtures import VoronoiMixture as VoronoiMixture
+    from vwta.distributions.robust import Robust as Robust
     from vwta.geometry.directions import Directions as Directions
     from vwta.geometry.kernels import Gaussian as Gaussian
     from vwta.geometry.kernels import Uniform as Uniform
@@ -23,8 +25,12 @@ if TYPE_CHECKING:
     from vwta.geometry.spaces import Box as Box
     from vwta.geometry.spaces import Sphere as Sphere
     from vwta.nn import losses as losses
+    from vwta.nn.densities import Background as Background
+    from vwta.nn.densities import LocalDensity as LocalDensity
     from vwta.nn.heads import MixtureHead as MixtureHead
     from vwta.nn.heads import WTAHead as WTAHead
+    from vwta.nn.local import LocalHead as LocalHead
+    from vwta.nn.local import LocalNetwork as LocalNetwork
     from vwta.nn.networks import MixtureNetwork as MixtureNetwork
     from vwta.nn.networks import Network as Network
     from vwta.nn.networks import WTANetwork as WTANetwork
@@ -32,14 +38,20 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "Average": "distributions.average",
+    "Background": "nn.densities",
     "Box": "geometry.spaces",
+    "ContinuousMixture": "distributions.continuous",
     "DiracMixture": "distributions.mixtures",
     "Directions": "geometry.directions",
     "Gaussian": "geometry.kernels",
     "KernelMixture": "distributions.mixtures",
+    "LocalDensity": "nn.densities",
+    "LocalHead": "nn.local",
+    "LocalNetwork": "nn.local",
     "MixtureHead": "nn.heads",
     "MixtureNetwork": "nn.networks",
     "Network": "nn.networks",
+    "Robust": "distributions.robust",
     "Sphere": "geometry.spaces",
     "Uniform": "geometry.kernels",
     "VonMisesFisher": "geometry.kernels",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Atoms", "Shape", "broadcast_shapes", "safe_log"]
+__all__ = ["Atoms", "Shape", "broadcast_shapes", "safe_log", "take_at"]
 
 import math
 from typing import ClassVar, Self
@@ -22,12 +22,20 @@ class Atoms(Distribution):
         points: atoms, `(*, K, e)`.
         masses: their masses, non-negative, with sum 1 over K, `(*, K)`.
         h: bandwidth, which broadcasts against the masses, `(*, K)`; None if there is none.
+        centres: centres of the atoms' kernels, `(*, K, e)`; None if they are the atoms.
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}  # checked by hand, by name
 
+    centres: Tensor | None = None
+
     def __init__(
-        self, points: Tensor, masses: Tensor, h: Tensor | None, validate_args: bool | None
+        self,
+        points: Tensor,
+        masses: Tensor,
+        h: Tensor | None,
+        validate_args: bool | None,
+        centres: Tensor | None = None,
     ) -> None:
         if points.dim() < 2 or masses.dim() < 1:
             raise ValueError(
@@ -46,16 +54,21 @@ class Atoms(Distribution):
             raise ValueError(
                 f"points {tuple(points.shape)} and masses {tuple(masses.shape)} need the same K > 0"
             )
+        if centres is not None:
+            shape = _with_centres(shape, points, centres)
         dtype = torch.promote_types(points.dtype, masses.dtype)
         if not dtype.is_floating_point:
             dtype = torch.get_default_dtype()
         if torch.finfo(dtype).bits < 32:
             raise TypeError(f"{dtype} is too coarse for densities; use float32 or float64")
         self.points, self.masses = points.to(dtype), masses.to(dtype)
+        self.centres = None if centres is None else centres.to(dtype)
         super().__init__(shape[:-1], points.shape[-1:], validate_args=validate_args)
         if self._validate_args:
             _check_finite(points, "points")
             _check_masses(self.masses)
+            if centres is not None:
+                _check_finite(centres, "centres")
 
     def __repr__(self) -> str:
         parts = [f"K={self.components}", f"batch_shape={tuple(self.batch_shape)}"]
@@ -80,7 +93,7 @@ class Atoms(Distribution):
             raise ValueError(message) from error
         if not fits:
             raise ValueError(message)
-        new.points, new.masses = self.points, self.masses
+        new.points, new.masses, new.centres = self.points, self.masses, self.centres
         Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
@@ -114,9 +127,7 @@ class Atoms(Distribution):
 
     def _points_at(self, atom: Tensor) -> Tensor:
         """Points `(*, e)` of the chosen atoms `(*)`, sample axes first."""
-        points = self.points.expand(*atom.shape, *self.points.shape[-2:])
-        index = atom[..., None, None].expand(*atom.shape, 1, points.shape[-1])
-        return points.gather(-2, index).squeeze(-2)
+        return take_at(self.points, atom)
 
     def _bandwidth_at(self, h: Tensor, atom: Tensor) -> Tensor:
         """Bandwidth `(*)` of the chosen atoms `(*)`, or the one number that serves all."""
@@ -149,10 +160,30 @@ def broadcast_shapes(*shapes: Shape) -> Size:
     return Size(np.broadcast_shapes(*map(tuple, shapes)))
 
 
+def take_at(points: Tensor, atom: Tensor) -> Tensor:
+    """Of the atoms' points `(*, K, e)`, or centres, those of chosen atoms `(*)`, as `(*, e)`."""
+    points = points.expand(*atom.shape, *points.shape[-2:])
+    index = atom[..., None, None].expand(*atom.shape, 1, points.shape[-1])
+    return points.gather(-2, index).squeeze(-2)
+
+
 def safe_log(masses: Tensor) -> Tensor:
     """Log of a mixture's masses; where they are 0 it is -inf with a gradient of 0, not nan."""
     present = masses > 0
     return torch.where(present, torch.where(present, masses, 1.0).log(), -math.inf)
+
+
+def _with_centres(shape: Size, points: Tensor, centres: Tensor) -> Size:
+    """Shape `(*, K)` of atoms together with that of the centres of their kernels."""
+    if centres.dim() >= 2 and centres.shape[-2:] == points.shape[-2:]:
+        try:
+            return broadcast_shapes(shape, centres.shape[:-1])
+        except ValueError:
+            pass
+    raise ValueError(
+        f"centres have shape {tuple(centres.shape)}, but atoms {(*shape, points.shape[-1])}: "
+        "there is one centre for each atom"
+    )
 
 
 def _check_finite(values: Tensor, name: str) -> None:

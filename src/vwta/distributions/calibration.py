@@ -15,14 +15,8 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution
 
-from vwta.distributions.line import (
-    NODES,
-    WEIGHTS,
-    TruncatedKernels,
-    cdf,
-    log_mass_between,
-    truncated_kernels,
-)
+from vwta.distributions.line import TruncatedKernels, cdf, log_mass_between, truncated_kernels
+from vwta.geometry.intervals import NODES, WEIGHTS
 
 OFFSETS = (-7.0, -3.0, 0.0, 3.0, 7.0)  # in bandwidths: where intervals end
 WORK = 2**17  # pairs of kernels, or of kernel and interval, in memory at once
@@ -203,4 +197,13 @@ def _ends(kernels: TruncatedKernels) -> Tensor:
     """Places between which each kernel is smooth, in order, `(n, P, offsets)`."""
     z, left, right = (x[..., None] for x in (kernels.points, kernels.left, kernels.right))
     h = kernels.h.clamp_max(torch.finfo(z.dtype).max / 10)[..., None]
-    return z + torch.minimum(torch.maximum(z.new_tensor(OFFSETS) * h, -left), right)
+    offsets = z.new_tensor(OFFSETS)
+    ends = z + torch.minimum(torch.maximum(offsets * h, -left), right)
+    near = torch.maximum(-left, -right)  # positive where the centre lies beside the cell
+    if not (near > 0).any():
+        return ends
+    # There the density falls off by e over h^2 / near, from the end that is nearer to the centre.
+    fall = (offsets + offsets[-1]) * torch.minimum(h, h**2 / near.clamp_min(1e-300))
+    fall = torch.minimum(fall, left + right)
+    beside = z + torch.where(left < 0, -left + fall, right - fall.flip(-1))
+    return torch.where(near > 0, beside, ends)

@@ -7,7 +7,8 @@ the left and one to the right:
     \qquad V_i = \int_{-l_i}^{r_i} K_h(0, t) dt
 
 Uncut kernels reach to infinity, cells of a Voronoi mixture end midway to the next atom or at the
-side of the box, and an average of laws has the truncated kernels of all of them.
+side of the box, and an average of laws has the truncated kernels of all of them. Where the kernels
+of a Voronoi mixture have centres of their own, these take the place of the atoms.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ __all__ = ["TruncatedKernels", "cdf", "log_mass_between", "truncated_kernels"]
 import math
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.distributions import Distribution
@@ -25,20 +25,19 @@ from torch.distributions import Distribution
 from vwta.distributions.atoms import broadcast_shapes, safe_log
 from vwta.distributions.average import Average
 from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
+from vwta.geometry.intervals import log_gaussian
 from vwta.geometry.memory import in_parts, slices
 from vwta.geometry.spaces import Box
-
-NODES, WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))  # Gauss, on [-1/2, 1/2]
-SMOOTH = 0.5  # a log-density that varies by less is integrated to the last digit by these nodes
 
 
 class TruncatedKernels(NamedTuple):
     """A law on the line as P kernels around atoms, each cut on both sides, in float64, `(*, P)`.
 
     Arguments:
-        points: atoms.
+        points: centres of the kernels.
         h: bandwidths; infinite for uniform kernels.
-        left: how far each kernel reaches to the left of its atom, at least 0; may be infinite.
+        left: how far each kernel reaches to the left of its centre; may be infinite, and negative
+            where the centre lies beside its cell.
         right: likewise to the right.
         masses: their masses, with sum 1 over P.
     """
@@ -55,17 +54,34 @@ class TruncatedKernels(NamedTuple):
         upper = torch.minimum(high - self.points, self.right)
         whole = (lower > -self.left) & (upper < self.right)
         width = torch.where(whole, high - low, upper - lower)
-        inside = _log_gaussian(lower / self.h, upper / self.h, width / self.h)
+        inside = log_gaussian(lower / self.h, upper / self.h, width / self.h)
         inside = torch.where(self.h.isinf(), torch.log(width), inside)
         inside = torch.where((width <= 0) | (low >= high), -math.inf, inside)
-        total = torch.log(self._measure(self.left) + self._measure(self.right))
-        return safe_log(self.masses) + (inside - total)
+        return safe_log(self.masses) + (inside - self._log_total())
 
     def mass_below(self, y: Tensor) -> Tensor:
         """Mass of each kernel below numbers that broadcast against `(*, P)`."""
         apart = torch.minimum(torch.maximum(y - self.points, -self.left), self.right)
+        if self._beside().any():
+            share = self.log_mass_between(torch.full_like(apart, -math.inf), y).exp()
+            return torch.where(self.masses > 0, share, 0.0)
         left, right = self._measure(self.left), self._measure(self.right)
         return (self._measure(apart) + left) * (self.masses / (left + right))
+
+    def _beside(self) -> Tensor:
+        """Which kernels have their centres beside their cells."""
+        return (self.left < 0) | (self.right < 0)
+
+    def _log_total(self) -> Tensor:
+        """Log of the mass that the cut leaves of each kernel."""
+        total = torch.log(self._measure(self.left) + self._measure(self.right))
+        beside = self._beside()
+        if not beside.any():
+            return total
+        width = (self.left + self.right) / self.h
+        return torch.where(
+            beside, log_gaussian(-self.left / self.h, self.right / self.h, width), total
+        )
 
     def _measure(self, reach: Tensor) -> Tensor:
         """Mass of the uncut kernel from 0 to `reach`, with its sign; the length if uniform."""
@@ -89,9 +105,13 @@ def truncated_kernels(law: Distribution) -> TruncatedKernels:
             "have a distribution function"
         )
     if isinstance(law, Average):
-        parts = zip(*(truncated_kernels(each) for each in law.laws), strict=True)
-        together = TruncatedKernels(*(torch.cat(part, -1) for part in parts))
-        return together._replace(masses=together.masses / len(law.laws))
+        first, *others = zip(*(truncated_kernels(each) for each in law.laws), strict=True)
+        together = TruncatedKernels(*(torch.cat(part, -1) for part in (first, *others)))
+        if law.weights is None:
+            return together._replace(masses=together.masses / len(law.laws))
+        counts = torch.tensor([part.shape[-1] for part in first])
+        weights = together.masses.new_tensor(law.weights).repeat_interleave(counts)
+        return together._replace(masses=together.masses * weights)
     if isinstance(law, VoronoiMixture):
         return _cut(law)
     if isinstance(law, KernelMixture):
@@ -145,7 +165,7 @@ def cdf(law: Distribution, y: Tensor | float) -> Tensor:
         tensor([0.1250, 0.2500, 0.6250], dtype=torch.float64)
     """
     if isinstance(law, Average):
-        return torch.stack([cdf(each, y) for each in law.laws]).mean(0)
+        return law.mean_of(torch.stack([cdf(each, y) for each in law.laws]))
     if isinstance(law, VoronoiMixture):
         return _cdf_of_cells(truncated_kernels(law), y)
     return log_mass_between(law, -math.inf, y).exp()
@@ -206,30 +226,8 @@ def _cut(law: VoronoiMixture) -> TruncatedKernels:
     left[..., 1:] = halfway
     right[..., :-1] = torch.where(used[..., 1:], halfway, right[..., :-1])
     left, right = (torch.where(used, reach, 1.0) for reach in (left, right))
-    return TruncatedKernels(z, h, left, right, masses)
-
-
-def _log_gaussian(lower: Tensor, upper: Tensor, width: Tensor) -> Tensor:
-    r"""Log of a standard Gaussian's mass between numbers whose difference is `width`.
-
-    Around 0 it is a sum of two error functions. Beside 0, with the end :math:`a \geq 0` nearer to
-    it and :math:`b = a + width`, the factor :math:`e^{-a^2 / 2}` is taken out:
-
-    .. math:: \log \int_a^b \varphi = -\frac{a^2}{2} - \log 2 + \log\left(erfcx(a / \sqrt 2) -
-        e^{-(b^2 - a^2) / 2} erfcx(b / \sqrt 2)\right)
-
-    and by quadrature what is left of the integral where that difference would cancel.
-    """
-    near = torch.maximum(lower, -upper)
-    fall = width * (near + width / 2)
-    root = math.sqrt(0.5)
-    far = torch.special.erfcx((near + width) * root) * torch.exp(-fall)
-    beside = torch.log((torch.special.erfcx(near * root) - far).clamp_min(0)) - math.log(2)
-    short = torch.zeros_like(fall)
-    for node, weight in zip(NODES, WEIGHTS, strict=True):
-        step = width * (0.5 + float(node))
-        short += float(weight) * torch.exp(-step * (near + step / 2))
-    short = torch.log(width) + torch.log(short) - math.log(2 * math.pi) / 2
-    beside = torch.where(fall < SMOOTH, short, beside) - near**2 / 2
-    around = torch.log((torch.erf(upper * root) - torch.erf(lower * root)) / 2)
-    return torch.where(near < 0, around, beside)
+    if law.centres is None:
+        return TruncatedKernels(z, h, left, right, masses)
+    c = law.centres[..., 0].detach().to(z).expand(z.shape).gather(-1, order).gather(-1, cells)
+    c = torch.where(used, c, z)
+    return TruncatedKernels(c, h, left + (c - z), right - (c - z), masses)

@@ -16,8 +16,10 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import constraints
 
-from vwta.distributions.atoms import Atoms, Shape, broadcast_shapes, safe_log
+from vwta.distributions.atoms import Atoms, Shape, broadcast_shapes, safe_log, take_at
+from vwta.distributions.moments import mixture_mean, mixture_variance
 from vwta.geometry.cells import Tessellation
+from vwta.geometry.centred import CentredCells, check_centred
 from vwta.geometry.directions import Directions, scatter
 from vwta.geometry.kernels import Gaussian, Kernel
 from vwta.geometry.memory import in_parts
@@ -98,11 +100,13 @@ class KernelMixture(Atoms):
     def mean(self) -> Tensor:
         if self.kernel.centred:
             return super().mean
-        return _mean(*self._moments()).to(self.points.dtype).expand(self._extended_shape())
+        return mixture_mean(*self._moments()).to(self.points.dtype).expand(self._extended_shape())
 
     @property
     def variance(self) -> Tensor:
-        return _variance(*self._moments()).to(self.points.dtype).expand(self._extended_shape())
+        return (
+            mixture_variance(*self._moments()).to(self.points.dtype).expand(self._extended_shape())
+        )
 
     def expand(self, batch_shape: Shape, _instance: Any = None) -> KernelMixture:
         new: KernelMixture = _instance or object.__new__(KernelMixture)
@@ -136,7 +140,7 @@ class KernelMixture(Atoms):
         return torch.logsumexp(terms, -1)
 
     def _moments(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Arguments of :func:`_variance`, in float64."""
+        """Arguments of :func:`mixture_variance`, in float64."""
         z, masses = (x.to(_precise(self.points)) for x in (self.points, self.masses))
         return masses, z, *self.kernel.at(self.kernel.h.to(z)).moments(z)
 
@@ -159,6 +163,9 @@ class VoronoiMixture(Atoms):
         space: :class:`Box` or :class:`Sphere`.
         directions: estimate volumes along directions (the paper: `Directions(40, random=True)`)
             where they could be exact; also how finely to do so in three and more dimensions.
+        centres: centres of the kernels, `(*, K, e)`, anywhere; the atoms if None. The kernels are
+            then :math:`K_{h_k}(c_k, y)`, cut to the cells of the atoms. Detach the points to keep
+            the cells constant while centres, bandwidths and masses are trained.
 
     Example:
         >>> from vwta import Box, Gaussian
@@ -176,10 +183,13 @@ class VoronoiMixture(Atoms):
         space: Space,
         directions: Directions | None = None,
         validate_args: bool | None = None,
+        centres: Tensor | None = None,
     ) -> None:
-        super().__init__(points, masses, kernel.h, validate_args)
+        super().__init__(points, masses, kernel.h, validate_args, centres)
         kernel.check(space)
         self.kernel, self.space = kernel, space
+        if centres is not None:
+            check_centred(kernel, space, points.shape[-1], directions)
         space.dim(points.shape[-1])  # refuses points of another space
         if self._validate_args:
             space.check(self.points, "points")
@@ -197,35 +207,39 @@ class VoronoiMixture(Atoms):
     @property
     def log_cell_mass(self) -> Tensor:
         """Log of the kernel's mass in every cell, log V `(*, K)`; log-volume if it is uniform."""
-        return self._every_cell(self._cells.log_mass)
+        return self._every_cell("log_mass")
 
     @property
     def log_cell_mass_error(self) -> Tensor:
         """Standard error of :attr:`log_cell_mass`, `(*, K)`; 0 where it is exact."""
-        return self._every_cell(self._cells.log_mass_error)
+        return self._every_cell("log_mass_error")
 
     @property
     def mean(self) -> Tensor:
-        return _mean(*self._moments()).to(self.points.dtype)
+        return mixture_mean(*self._moments()).to(self.points.dtype)
 
     @property
     def variance(self) -> Tensor:
-        return _variance(*self._moments()).to(self.points.dtype)
+        return mixture_variance(*self._moments()).to(self.points.dtype)
 
     @property
     def mean_error(self) -> Tensor:
         """Standard error of :attr:`mean`, `(*, e)`; 0 where it is exact."""
-        return self._error(_mean)
+        return self._error(mixture_mean)
 
     @property
     def variance_error(self) -> Tensor:
         """Standard error of :attr:`variance`, `(*, e)`; 0 where it is exact."""
-        return self._error(_variance)
+        return self._error(mixture_variance)
 
     def expand(self, batch_shape: Shape, _instance: Any = None) -> VoronoiMixture:
         new = self._copy(self.kernel, _instance)
         new._rows = self._rows.expand(batch_shape)
         return self._move(new, Size(batch_shape))
+
+    def with_width_factor(self, factor: Tensor | float) -> VoronoiMixture:
+        """The same cells with all bandwidths multiplied by a factor; geometry is reused."""
+        return self.with_bandwidth(self.kernel.h * factor)
 
     def with_bandwidth(self, h: Tensor | float) -> VoronoiMixture:
         """The same cells at another bandwidth, in a batch that fits both; geometry is reused."""
@@ -236,6 +250,12 @@ class VoronoiMixture(Atoms):
         batch_shape = self._batch_with(kernel.h)
         new._rows = self._rows.expand(batch_shape)
         return self._move(new, batch_shape)
+
+    def with_temperature(self, temperature: float) -> VoronoiMixture:
+        r"""The same cells and kernels with masses proportional to :math:`\gamma_k^{1 / T}`."""
+        new = self.expand(self.batch_shape)
+        new.masses = (safe_log(self.masses) / temperature).softmax(-1)
+        return new
 
     def cell_of(self, value: Tensor) -> Tensor:
         """Index of the Voronoi cell of `y` `(*, e)`: the nearest atom, the first of equals."""
@@ -249,7 +269,9 @@ class VoronoiMixture(Atoms):
         atom = self.cell_of(value)
         pairs, which = self._distinct(atom)
         cell, kernel = self._cells_of(pairs)
-        log_scale = self._log_masses(pairs, cell) - self._cells.log_mass(cell, kernel)
+        log_scale = self._log_masses(pairs, cell) - self._kernels(pairs).log_mass(cell, kernel)
+        if self.centres is not None:  # far from a centre the two terms nearly cancel
+            return self._centred_log_prob(value, atom, log_scale[which])
         spread = ((value - self._points_at(atom)) ** 2).sum(-1) / 2
         h = self._bandwidth_at(self.kernel.h.to(self.points), atom)
         log_density = self.kernel.at(h).log_density(spread, self._cells.dim)
@@ -264,7 +286,8 @@ class VoronoiMixture(Atoms):
             pairs, which = self._distinct(atom)
             cell, kernel = self._cells_of(pairs)
             by_batch = which.view(-1, self._rows.numel()).T.reshape(-1)  # neighbours in memory
-            y = self._cells.sample(cell, kernel, by_batch, generator).to(self.points.dtype)
+            y = self._kernels(pairs).sample(cell, kernel, by_batch, generator)
+            y = y.to(self.points.dtype)
             y = self.space.project(y).view(self._rows.numel(), -1, *self.event_shape)
             return y.transpose(0, 1).reshape(*atom.shape, *self.event_shape)
 
@@ -294,6 +317,24 @@ class VoronoiMixture(Atoms):
         h = h.expand(*self.batch_shape, self.components).reshape(-1)[pairs]
         return cell, self.kernel.at(h)
 
+    def _kernels(self, pairs: Tensor) -> Tessellation | CentredCells:
+        """The cells, to be asked for the kernels of pairs `(P,)`, wherever their centres are."""
+        if self.centres is None:
+            return self._cells
+        centres = self.centres.to(self._cells.points)
+        centres = centres.expand(*self.batch_shape, self.components, -1)
+        return CentredCells(self._cells, centres.reshape(-1, centres.shape[-1])[pairs])
+
+    def _centred_log_prob(self, value: Tensor, atom: Tensor, log_scale: Tensor) -> Tensor:
+        """Log-density at `value` with kernels about centres, from log-scales `(N,)` in float64."""
+        assert self.centres is not None
+        centre = take_at(self.centres.to(log_scale), atom)
+        spread = ((value.to(log_scale) - centre) ** 2).sum(-1) / 2
+        h = self._bandwidth_at(self.kernel.h.to(log_scale), atom)
+        log_prob = self.kernel.at(h).log_density(spread, self._cells.dim)
+        log_prob = (log_prob + log_scale.view(atom.shape)).to(self.points.dtype)
+        return torch.where(self.space.outside(value), -math.inf, log_prob)
+
     def _log_masses(self, pairs: Tensor, cell: Tensor) -> Tensor:
         """Log-mass of atoms, with that of their twins, `(P,)`."""
         masses = self.masses.to(self._cells.points).expand(*self.batch_shape, self.components)
@@ -317,24 +358,22 @@ class VoronoiMixture(Atoms):
         first[shared] = self._cells.twins(cell[shared]).to(torch.uint8).argmax(1)
         return first[which].view(atom.shape)
 
-    def _every_cell(self, function: Callable[[Tensor, Kernel], Tensor]) -> Tensor:
+    def _every_cell(self, name: str) -> Tensor:
         pairs = torch.arange(self._rows.numel() * self.components, device=self.points.device)
-        values = function(*self._cells_of(pairs))
+        values: Tensor = getattr(self._kernels(pairs), name)(*self._cells_of(pairs))
         return values.view(*self.batch_shape, self.components).to(self.points.dtype)
 
     def _moments(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Arguments of :func:`_variance`, in float64."""
-        return self._take_moments(self._cells.moments)
+        """Arguments of :func:`mixture_variance`, in float64."""
+        return self._take_moments("moments")
 
     def _error(self, of: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]) -> Tensor:
         """Standard error of a function of moments, from the scatter of its replicates."""
-        values = of(*self._take_moments(self._cells.moment_replicates))
+        values = of(*self._take_moments("moment_replicates"))
         return scatter(values).to(self.points.dtype)
 
-    def _take_moments(
-        self, moments: Callable[[Tensor, Kernel], tuple[Tensor, Tensor]]
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Arguments of :func:`_variance`, in float64, with moments of all cells `(*, C, e)`."""
+    def _take_moments(self, name: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Arguments of :func:`mixture_variance`, in float64, with moments of cells `(*, C, e)`."""
         with torch.no_grad():
             pairs = torch.arange(self._rows.numel() * self.components, device=self.points.device)
             cell, kernel = self._cells_of(pairs)
@@ -343,35 +382,9 @@ class VoronoiMixture(Atoms):
             shape = (*self.batch_shape, self.components)
             first, second = (
                 torch.where(absent[:, None], 0.0, x).view(*x.shape[:-2], *shape, *self.event_shape)
-                for x in moments(cell, kernel)
+                for x in getattr(self._kernels(pairs), name)(cell, kernel)
             )
             return masses.view(shape), self._cells.points[self._rows], first, second
-
-
-def _mean(masses: Tensor, z: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """Mean `(*, e)` of a mixture, see :func:`_variance`."""
-    return (_shares(masses) * (z + first)).sum(-2)
-
-
-def _variance(masses: Tensor, z: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    r"""Variance `(*, e)` of a mixture with mean :math:`m`, without cancellation.
-
-    .. math:: \sum_k \gamma_k (E_k[(y - z_k)^2] + 2 (z_k - m) E_k[y - z_k] + (z_k - m)^2)
-
-    Arguments:
-        masses: masses of the components, `(*, K)`.
-        z: their atoms, `(*, K, e)`.
-        first: their means of `y - z`, `(*, K, e)`.
-        second: their means of its squares, `(*, K, e)`.
-    """
-    apart = z - _mean(masses, z, first, second)[..., None, :]
-    square = second + 2 * apart * first + apart**2
-    return (_shares(masses) * square).sum(-2).clamp_min(0)
-
-
-def _shares(masses: Tensor) -> Tensor:
-    """Masses `(*, K, 1)` with sum 1: in float32 they have it within rounding only."""
-    return (masses / masses.sum(-1, keepdim=True))[..., None]
 
 
 def _precise(like: Tensor) -> torch.dtype:

@@ -73,14 +73,14 @@ class Tessellation:
         """Log of the kernel's mass in cells `(C,)`; -inf where a twin has the cell."""
         if self.directions is None:
             return self._polygon_mass(cell, kernel)
-        mass = self._rays_of(cell).log_mass(self.points, kernel)
+        mass = self.rays_of(cell).log_mass(self.points, kernel)
         return torch.where(self.is_empty(cell), torch.full_like(mass, -math.inf), mass)
 
     def log_mass_error(self, cell: Tensor, kernel: Kernel) -> Tensor:
         """Standard error of :meth:`log_mass`, `(C,)`; 0 where it is exact."""
         if self.directions is None:
             return torch.zeros(len(cell), dtype=self.points.dtype, device=cell.device)
-        return self._rays_of(cell).error(self._fixed, kernel)
+        return self.rays_of(cell).error(self._fixed, kernel)
 
     def twins(self, cell: Tensor) -> Tensor:
         """Which of the `K` atoms coincide with each cell's own, and itself: a mask `(C, K)`."""
@@ -112,7 +112,7 @@ class Tessellation:
         row, atom = self.split(cell)
         z = self._fixed[row, atom]
         if self._polygons is None:
-            return self._rays_of(cell).means(self._fixed, kernel)
+            return self.rays_of(cell).means(self._fixed, kernel)
         mass = self._polygon_mass(cell, kernel).detach().exp()[:, None]
         edges, empty, _ = self._polygons.select(cell)
         first, second = torch.zeros_like(z), torch.zeros_like(z)
@@ -134,7 +134,7 @@ class Tessellation:
         They are `(R + 1, C, e)` each; their scatter is the error.
         """
         if self._polygons is None:
-            return self._rays_of(cell).replicates(self._fixed, kernel)
+            return self.rays_of(cell).replicates(self._fixed, kernel)
         first, second = self.moments(cell, kernel)
         return first.expand(2, -1, -1), second.expand(2, -1, -1)
 
@@ -152,7 +152,7 @@ class Tessellation:
             z = self._fixed[row, atom]
             y = _sample_polygons(edges, kernel, which, z, generator)
         elif self.dim == 1:
-            rays = self._rays_of(cell)
+            rays = self.rays_of(cell)
             assert isinstance(rays, Rays)
             y = rays.sample_line(self._fixed, kernel, which, generator)
         else:
@@ -169,7 +169,13 @@ class Tessellation:
         without_edges = self.points.new_full(cell.shape, whole).masked_fill_(empty, -math.inf)
         return cell_mass(self.points, kernel, edges, *self.split(cell), without_edges)
 
-    def _rays_of(self, cell: Tensor) -> Rays | SolidRays:
+    def edges_of(self, cell: Tensor) -> Edges:
+        """Edges of cells `(C,)` in the plane or on the sphere, numbered by their place."""
+        assert self._polygons is not None
+        return self._polygons.select(cell).edges
+
+    def rays_of(self, cell: Tensor) -> Rays | SolidRays:
+        """Rays of cells `(C,)`, cast now if they were not the last ones asked for."""
         last = self._rays  # read once: another thread may replace it
         if last is None or not torch.equal(last[0], cell):
             assert self.directions is not None

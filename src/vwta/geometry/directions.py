@@ -127,7 +127,7 @@ class Rays:
             return means[0].expand(2, -1, -1), means[1].expand(2, -1, -1)
         found: list[list[Tensor]] = [[], []]
         for part in self._parts(points.shape[2]):
-            at, reach = kernel.at(kernel.h[part, None]), self._reach(points, part)
+            at, reach = kernel.at(kernel.h[part, None]), self.reach(points, part)
             mass = _by_replicate(self._masses(points, kernel, part).exp()[..., None])
             for p in (1, 2):
                 radial = at.radial_moment(reach, self.dim, p)[..., None]
@@ -142,7 +142,7 @@ class Rays:
         self, points: Tensor, kernel: Kernel, which: Tensor, generator: torch.Generator | None
     ) -> Tensor:
         """Points `(N, 1)` of cells `which` `(N,)` in one dimension: left or right, then how far."""
-        reach = self._reach(points, slice(None))
+        reach = self.reach(points, slice(None))
         mass = kernel.at(kernel.h[:, None]).mass(reach, 1)
         u, v = torch.rand(2, len(which), dtype=mass.dtype, device=mass.device, generator=generator)
         left = (u * mass.sum(1)[which] >= mass[which, 0]).long()
@@ -154,7 +154,7 @@ class Rays:
         """Integrals over the cells of powers of `y - z`, `(C, d)` each."""
         means: list[list[Tensor]] = [[] for _ in powers]
         for part in self._parts(points.shape[2]):
-            reach, rays = self._reach(points, part), self._rays(points, part)
+            reach, rays = self.reach(points, part), self._rays(points, part)
             at = kernel.at(kernel.h[part, None])
             for p, found in zip(powers, means, strict=True):
                 ray = rays**p
@@ -176,7 +176,7 @@ class Rays:
 
     def _masses(self, points: Tensor, kernel: Kernel, cells: slice) -> Tensor:
         """`F_h(reach)` along every ray, `(C, S)`; its log in more than one dimension."""
-        reach, kernel = self._reach(points, cells), kernel.at(kernel.h[cells, None])
+        reach, kernel = self.reach(points, cells), kernel.at(kernel.h[cells, None])
         if self.dim == 1:
             return kernel.mass(reach, 1)
         blocked = reach == 0
@@ -220,7 +220,7 @@ class Rays:
         apart = torch.where(ends[..., None], neighbour - z, torch.ones_like(neighbour))
         return z, ends, neighbour, apart
 
-    def _reach(self, points: Tensor, cells: slice) -> Tensor:
+    def reach(self, points: Tensor, cells: slice) -> Tensor:
         """How far the cell goes along every ray, `(C, S)`, with the gradient named above."""
         z, ends, _, apart = self._neighbours(points, cells)
         ray = self._rays(points, cells)
@@ -251,7 +251,7 @@ class SphereRays(Rays):
         aim, z = super()._rays(points, cells), points[self.row[cells], self.atom[cells]][:, None]
         return unit(aim - (aim * z).sum(-1, keepdim=True) * z)
 
-    def _reach(self, points: Tensor, cells: slice) -> Tensor:
+    def reach(self, points: Tensor, cells: slice) -> Tensor:
         _, ends, neighbour, apart = self._neighbours(points, cells)
         ray = self._rays(points, cells)
         reach = torch.atan2((apart**2).sum(-1) / 2, (neighbour * ray).sum(-1))

@@ -192,7 +192,7 @@ class _Part(Rays):
         step = max(1, WORK // (len(row) * (points.shape[1] + 2 * self.dim)))
         some = (self.aim[:, i : i + step] for i in range(0, how.count, step))
         self.line = torch.cat([self._first_line(points, slice(None), ray) for ray in some], 1)
-        reach = self._reach(points, slice(None)).log()
+        reach = self.reach(points, slice(None)).log()
         gaps = [(box.reach(self.aim).log() - reach).abs().clamp_max(5.0).mean(1) for box in boxes]
         self.block = Blocks.choose(gaps[0] <= gaps[1], *boxes)
         self.beside = self.block.reach(self.aim)
@@ -230,7 +230,7 @@ class _Part(Rays):
         kernel = kernel.at(torch.minimum(kernel.h, 1e8 * ends.amax(1)))  # wider is as good as this
         log_mass = self.block.log_mass(kernel)
         scale = (self.log_weight - log_mass[:, None]).exp()
-        reach = self._reach(points, slice(None))
+        reach = self.reach(points, slice(None))
         own, known = (_log_mass(kernel, x, self.dim).exp() * scale for x in (reach, self.beside))
         mass = _regress(own, known, torch.ones_like(log_mass))
         at, found = kernel.at(kernel.h[:, None]), []
@@ -249,7 +249,7 @@ class _Part(Rays):
             return torch.zeros_like(self.aim[:, 0])
         weight = (self.log_weight - log_mass[:, None]).exp()[..., None]
         ray = self.aim - (weight * self.aim).sum(1, keepdim=True) / weight.sum(1, keepdim=True)
-        reach = self._reach(points, slice(None))
+        reach = self.reach(points, slice(None))
         radial = kernel.at(kernel.h[:, None]).radial_moment(reach, self.dim, 1)[..., None]
         return (ray * radial * weight).sum(1) / (kernel.h**2)[:, None]
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-__all__ = ["Resumable", "Selection", "copy_of", "read_checkpoint", "write_checkpoint"]
+__all__ = [
+    "Resumable",
+    "Selection",
+    "Smoothing",
+    "copy_of",
+    "read_checkpoint",
+    "write_checkpoint",
+]
 
 import logging
 import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +64,57 @@ class Selection:
                 self.weights[name][better] = value[better]
 
 
+@dataclass(frozen=True)
+class Smoothing:
+    r"""How a training is made smooth: a bound on gradients, and an average of weights.
+
+    After step t, counted from 0, the average moves by :math:`1 / (1 + \alpha t)` of the way to the
+    weights: it forgets those of the first steps, and for :math:`\alpha = 1` it is the mean of all.
+
+    Attributes:
+        clip: largest norm of the gradient of each network; 0 for no bound. A gradient that is not
+            finite counts as 0.
+        average: :math:`\alpha`; 0 for no average. Criteria are then evaluated for the average, and
+            select its weights.
+        stacked: whether the weights are those of a stack of networks, along their first axis.
+    """
+
+    clip: float = 0.0
+    average: float = 0.0
+    stacked: bool = False
+
+    def __post_init__(self) -> None:
+        if not (self.clip >= 0 and 0 <= self.average <= 1):
+            raise ValueError(
+                f"clip {self.clip} and average {self.average}: expected a bound of 0 or more, and "
+                "a number from 0 to 1"
+            )
+
+    @torch.no_grad()
+    def bound(self, network: nn.Module) -> None:
+        """Scales down gradients, of each network of a stack, whose norm is above the bound."""
+        gradients = [p.grad for p in network.parameters() if p.grad is not None]
+        first = 1 if self.stacked else 0
+        squares = [gradient.flatten(first).square().sum(-1) for gradient in gradients]
+        norm = torch.stack(squares).sum(0).sqrt()
+        lost = ~norm.isfinite()
+        factor = (self.clip / norm.clamp_min(self.clip)).masked_fill(lost, 0.0)
+        for gradient in gradients:
+            scale = factor.view(-1, *(1,) * (gradient.dim() - 1)) if self.stacked else factor
+            gradient.mul_(scale)
+            if lost.any():
+                gradient.nan_to_num_(0.0, 0.0, 0.0)
+
+    @torch.no_grad()
+    def add(self, average: nn.Module, network: nn.Module, step: int) -> None:
+        """Moves an average of weights towards those of a network, after a step from 0."""
+        share = 1 / (1 + self.average * step)
+        for mean, value in zip(average.parameters(), network.parameters(), strict=True):
+            mean.lerp_(value, share)
+        for kept, buffer in zip(average.buffers(), network.buffers(), strict=True):
+            kept.copy_(buffer)
+
+
 class Resumable(ABC):
     """A training that can stop between any two batches and goes on with the same bits.
 
@@ -66,6 +125,7 @@ class Resumable(ABC):
         optimizer: an optimiser of its weights.
         epochs: number of epochs.
         checkpoint: file for unfinished work, read if it exists; None for none.
+        smoothing: bound on gradients, and average of weights.
     """
 
     def __init__(
@@ -74,10 +134,15 @@ class Resumable(ABC):
         optimizer: torch.optim.Optimizer,
         epochs: int,
         checkpoint: Path | None,
+        smoothing: Smoothing | None = None,
     ) -> None:
         self.network, self.optimizer = network, optimizer
         self.epochs, self.checkpoint = epochs, checkpoint
-        self.epoch = self.batch = 0
+        self.epoch = self.batch = self.steps = 0
+        self.smoothing = smoothing or Smoothing()
+        self.averaged = (
+            deepcopy(network).requires_grad_(False) if self.smoothing.average else network
+        )
         self.selections: dict[str, Selection] = {}
         self.seconds = 0.0
         self._interruption = Interruption()
@@ -136,15 +201,20 @@ class Resumable(ABC):
             group["lr"] = rate
         self.optimizer.zero_grad()
         loss.backward()
+        if self.smoothing.clip:
+            self.smoothing.bound(self.network)
         self.optimizer.step()
+        if self.smoothing.average:
+            self.smoothing.add(self.averaged, self.network, self.steps)
+        self.steps += 1
 
     def select(self, criterion: str, values: Tensor) -> None:
         """Selects the weights, see :meth:`Selection.update`, by a criterion of some name."""
         if criterion not in self.selections:
             lowest = torch.full_like(values, math.inf)
             epoch = torch.zeros_like(values, dtype=torch.long)
-            self.selections[criterion] = Selection(lowest, epoch, copy_of(self.network))
-        self.selections[criterion].update(values, self.epoch, self.network.state_dict())
+            self.selections[criterion] = Selection(lowest, epoch, copy_of(self.averaged))
+        self.selections[criterion].update(values, self.epoch, self.averaged.state_dict())
 
     def may_stop(self) -> None:
         """Saves if it is time to; raises :class:`Interrupted` if the process is asked to stop."""
@@ -174,6 +244,10 @@ class Resumable(ABC):
         self._tick()
         tensors, place = self.state()
         tensors |= {f"network.{name}": value for name, value in copy_of(self.network).items()}
+        if self.smoothing.average:
+            average = copy_of(self.averaged)
+            tensors |= {f"average.{name}": value for name, value in average.items()}
+            place |= {"steps": self.steps}
         for name, best in self.selections.items():
             tensors |= {f"selected.{name}.{key}": value for key, value in best.weights.items()}
             tensors |= {f"lowest.{name}": best.lowest, f"epoch.{name}": best.epoch}
@@ -190,6 +264,9 @@ class Resumable(ABC):
             return False
         tensors, place = found
         self.network.load_state_dict(below("network.", tensors))
+        if self.smoothing.average:
+            self.averaged.load_state_dict(below("average.", tensors))
+            self.steps = place["steps"]
         device = next(self.network.parameters()).device
         for name in place["selected"]:
             weights = below(f"selected.{name}.", tensors)

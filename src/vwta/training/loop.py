@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from vwta.io.storage import write_tensors
 from vwta.seeds import generator
-from vwta.training.checkpoints import Resumable
+from vwta.training.checkpoints import Resumable, Smoothing
 
 Objective = Callable[[Any, Tensor], Tensor]
 
@@ -98,6 +98,9 @@ class Schedule:
         learning_rate: the rate, or its scale.
         warm_up: epochs until the rate is highest; 0 for a constant rate.
         validation_rows: rows evaluated at once, at most.
+        clip: largest norm of the gradient; 0 for no bound.
+        average: how fast an average of the weights forgets, see
+            :class:`~vwta.training.checkpoints.Smoothing`; 0 for no average.
     """
 
     epochs: int
@@ -105,6 +108,8 @@ class Schedule:
     learning_rate: float
     warm_up: int = 0
     validation_rows: int = 1024
+    clip: float = 0.0
+    average: float = 0.0
 
     def __post_init__(self) -> None:
         at_least_one(
@@ -249,7 +254,8 @@ class _Training(Resumable):
     ) -> None:
         parameters = list(network.parameters())
         adam = torch.optim.Adam(parameters, lr=schedule.learning_rate, fused=True)
-        super().__init__(network, adam, schedule.epochs, checkpoint)
+        smoothing = Smoothing(schedule.clip, schedule.average)
+        super().__init__(network, adam, schedule.epochs, checkpoint, smoothing)
         self.loss, self.criteria = goals
         self.data, self.schedule, self.seed, self.device = data, schedule, seed, device
         self.rows = 0
@@ -274,13 +280,13 @@ class _Training(Resumable):
     def validate(self) -> None:
         x, y = (rows.to(self.device) for rows in self.data.validation(self.epoch))
         at_least_one(validation_rows=len(x))
-        self.network.eval()
+        self.averaged.eval()
         totals = self.total.new_zeros(len(self.criteria))
         size = self.schedule.validation_rows
         for start in range(0, len(x), size):
             self.may_stop()  # validation then starts anew
             u, v = x[start : start + size], y[start : start + size]
-            out = self.network(u)
+            out = self.averaged(u)
             values = [criterion(out, v).mean() for criterion in self.criteria.values()]
             totals += torch.stack(values) * len(u)
         means = (totals / len(x)).cpu()

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from vwta.io.storage import below
 from vwta.nn.stacks import stack, unstack
 from vwta.seeds import generator
-from vwta.training.checkpoints import Resumable, copy_of
+from vwta.training.checkpoints import Resumable, Smoothing, copy_of
 from vwta.training.loop import (
     Fit,
     Goals,
@@ -62,18 +62,24 @@ class Plan:
         epochs: passes over the rows.
         batch_size: rows of a step, of each network; all of them if there are fewer.
         learning_rate: of Adam, the highest one if it changes.
-        rate: whether the learning rate is constant, or rises over the first 30 % of the steps and
-            falls to nothing over the others, along half waves of a cosine.
+        rate: whether the learning rate is constant; or rises over the first 30 % of the steps and
+            falls to nothing over the others, along half waves of a cosine; or (`warm_cosine`) rises
+            linearly over the first 3 %, and falls to 10 % over all along half a wave.
         weight_decay: of AdamW; 0 is Adam.
         check_every: epochs between two evaluations of the criteria.
+        clip: largest norm of the gradient of each network; 0 for no bound.
+        average: how fast an average of the weights forgets, see
+            :class:`~vwta.training.checkpoints.Smoothing`; 0 for no average.
     """
 
     epochs: int
     batch_size: int
     learning_rate: float
-    rate: Literal["constant", "one_cycle"] = "constant"
+    rate: Literal["constant", "one_cycle", "warm_cosine"] = "constant"
     weight_decay: float = 0.0
     check_every: int = 1
+    clip: float = 0.0
+    average: float = 0.0
 
     def __post_init__(self) -> None:
         at_least_one(epochs=self.epochs, batch_size=self.batch_size, check_every=self.check_every)
@@ -82,6 +88,9 @@ class Plan:
         """Learning rate of a step out of all of them."""
         if self.rate == "constant":
             return self.learning_rate
+        if self.rate == "warm_cosine":
+            wave = (1 + math.cos(math.pi * step / steps)) / 2
+            return self.learning_rate * min(1.0, (step + 1) / (0.03 * steps)) * (0.1 + 0.9 * wave)
         done, rise = (step + 0.5) / steps, 0.3
         place = done / rise if done < rise else 1 - (done - rise) / (1 - rise)
         return self.learning_rate * (1 - math.cos(math.pi * place)) / 2
@@ -181,7 +190,8 @@ class _StackedTraining(Resumable):
             weight_decay=plan.weight_decay,
             fused=True,
         )
-        super().__init__(network, adam, plan.epochs, checkpoint)
+        smoothing = Smoothing(plan.clip, plan.average, stacked=True)
+        super().__init__(network, adam, plan.epochs, checkpoint, smoothing)
         self.loss, self.criteria = goals
         self.data = data
         self.plan, self.seeds, self.device = plan, seeds, device
@@ -233,7 +243,7 @@ class _StackedTraining(Resumable):
         """Takes over the weights of the networks whose last epoch this was."""
         ends = self.stops == done
         if ends.any():
-            for name, value in self.network.state_dict().items():
+            for name, value in self.averaged.state_dict().items():
                 self.last[name][ends] = value[ends]
 
     @torch.no_grad()
@@ -241,8 +251,8 @@ class _StackedTraining(Resumable):
         """Evaluates the criteria, and selects the weights of networks that became better."""
         x, y = (rows.to(self.device) for rows in self.data.validation(self.epoch))
         at_least_one(validation_rows=x.shape[1])
-        self.network.eval()
-        out = self.network(x)
+        self.averaged.eval()
+        out = self.averaged(x)
         for name, criterion in self.criteria.items():
             values = criterion(out, y).double().cpu()
             self._note_divergence(name, values)

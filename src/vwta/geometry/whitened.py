@@ -1,0 +1,274 @@
+r"""Gaussians about any centre, cut to polygons of the plane: exact masses, moments and samples.
+
+A Gaussian :math:`N(c, L L^T)` becomes the standard one by :math:`u = L^{-1} (y - c)`, and a polygon
+becomes another polygon. Around the origin, which may lie outside the polygon, its mass is a sum
+over *signed* sectors: the edge of a line at distance :math:`a`, negative if the origin lies beyond,
+with ends :math:`s_1, s_2` along it has
+
+.. math:: T = \frac{1}{2 \pi} \int_{s_1}^{s_2} (1 - e^{-(a^2 + s^2) / 2}) \frac{a}{a^2 + s^2} ds
+
+Seen from outside, the angles cancel. For an origin at distance :math:`d` from the polygon the
+factor :math:`e^{-d^2 / 2}` is taken out of what is left: the mass has its digits however far away.
+Polygons over which the density hardly varies are integrated in sectors about the atom, in which all
+terms are positive. Moments are flows through the edges,
+
+.. math:: E[u] = -\frac{1}{V} \sum_e n M_0, \quad E[u u^T] = 1 - \frac{1}{V} \sum_e n (a n M_0 +
+    \tau M_1)^T, \qquad M_i = \int_{s_1}^{s_2} s^i \varphi_2 ds,
+
+and so are the gradients of :math:`\log V`.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Means", "Sides", "log_masses", "means", "whiten"]
+
+import math
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from vwta.geometry.intervals import log_mass_parts
+from vwta.geometry.quadrature import beyond, nodes, within
+from vwta.geometry.surfaces import Edges
+
+REACH = 36.0  # exp(-REACH) is 2e-16: what quadrature leaves out
+OUTSIDE = 1.5  # distance of the origin from which on angles are left out
+FLAT = 0.5  # a log-density that varies by less is integrated about the atom
+THIN = 1e-9  # part of its signed sectors below which a polygon's mass would be their rounding
+WORK = 2**13  # edges worked on at once: their nodes fit into the cache
+
+
+@dataclass
+class Sides:
+    """Edges of `C` cells in units of their kernels, where these are standard Gaussians around 0.
+
+    Attributes:
+        cell: number of the cell, ascending, `(E,)`.
+        a: distance of the line from the atom, `(E,)`.
+        s1: where the edge starts on its line, from the foot of the atom, `(E,)`.
+        s2: where it ends.
+        normal: unit normals away from the atom, `(E, 2)`.
+        squeeze: lengths across the line in the plane by those here, `(E,)`.
+        stretch: lengths along the line here by those in the plane, `(E,)`.
+        skew: coordinate here of the foot that the atom has in the plane, `(E,)`.
+        atom: where the atoms lie, `(C, 2)`.
+    """
+
+    cell: Tensor
+    a: Tensor
+    s1: Tensor
+    s2: Tensor
+    normal: Tensor
+    squeeze: Tensor
+    stretch: Tensor
+    skew: Tensor
+    atom: Tensor
+
+    def __getitem__(self, index: Tensor | slice) -> Sides:
+        """Some of the edges, of the same cells."""
+        some = {field.name: getattr(self, field.name)[index] for field in fields(self)[:-1]}
+        return Sides(**some, atom=self.atom)
+
+    @property
+    def tangent(self) -> Tensor:
+        """Directions of the lines, a quarter turn left of their normals, `(E, 2)`."""
+        return torch.stack([-self.normal[:, 1], self.normal[:, 0]], -1)
+
+    def about_origin(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Distance of the lines from the origin, with its sign, and the ends along them."""
+        atom = self.atom[self.cell]
+        along = (self.tangent * atom).sum(-1)
+        return self.a + (self.normal * atom).sum(-1), self.s1 + along, self.s2 + along
+
+    def total(self, values: Tensor) -> Tensor:
+        """Sums over the edges of each cell, `(C, *)`, of values `(E, *)`."""
+        return values.new_zeros(len(self.atom), *values.shape[1:]).index_add_(0, self.cell, values)
+
+
+class _Mass(NamedTuple):
+    """Masses `V = exp(log_rest - exponent)` of cells, and which are flat, `(C,)` each."""
+
+    exponent: Tensor
+    log_rest: Tensor
+    flat: Tensor
+
+
+class Means(NamedTuple):
+    """Means over cells of `u` and `u u^T` for the gradients, and about the atom for moments.
+
+    `origin` is `(C, 2)`, `origin_square` `(C, 2, 2)`, and likewise `atom` and `atom_square`.
+    """
+
+    origin: Tensor
+    origin_square: Tensor
+    atom: Tensor
+    atom_square: Tensor
+
+
+def whiten(edges: Edges, centre: Tensor, root: Tensor) -> Sides:
+    r"""Edges of cells in units of kernels :math:`N(z + \delta, L L^T)`.
+
+    Arguments:
+        edges: edges of `C` cells in the plane, relative to their atoms.
+        centre: centres :math:`\delta` relative to the atoms, `(C, 2)`.
+        root: roots `L` of covariances, with positive determinants, `(C, 2, 2)`; or standard
+            deviations `(C,)`.
+    """
+    cell = edges.cell
+    if root.dim() == 1:
+        h = root[cell]
+        a, s1, s2 = edges.a / h, edges.s1 / h, edges.s2 / h
+        atom = -centre / root[:, None]
+        return Sides(cell, a, s1, s2, edges.normal, h, 1 / h, torch.zeros_like(a), atom)
+    inverse = torch.linalg.inv(root)
+    normal = torch.einsum("eij,ei->ej", root[cell], edges.normal)
+    squeeze = torch.linalg.vector_norm(normal, dim=-1)
+    normal = normal / squeeze[:, None]
+    along = torch.stack([-normal[:, 1], normal[:, 0]], -1)
+    stretch = torch.einsum("ei,eij,ej->e", along, inverse[cell], edges.tangent)
+    skew = torch.einsum("ei,eij,ej->e", along, inverse[cell], edges.foot)
+    s1, s2 = skew + edges.s1 * stretch, skew + edges.s2 * stretch
+    atom = -torch.einsum("cij,cj->ci", inverse, centre)
+    return Sides(cell, edges.a / squeeze, s1, s2, normal, squeeze, stretch, skew, atom)
+
+
+def log_masses(sides: Sides) -> Tensor:
+    """Log of the mass of the standard Gaussian in every cell, `(C,)`; -inf without edges."""
+    mass = _mass(sides)
+    return mass.log_rest - mass.exponent
+
+
+def means(sides: Sides) -> tuple[Tensor, Means, Tensor, Tensor]:
+    """Log-masses, means over the cells, and flows through edges by the mass of their cells.
+
+    The flows are `M_0 / V` and `M_1 / V`, `(E,)` each, with coordinates from the atom's foot.
+    """
+    mass = _mass(sides)
+    a, s1, s2 = sides.about_origin()
+    m0, m1 = _flows(a, s1, s2, mass.exponent[sides.cell], mass.log_rest[sides.cell])
+    first = -sides.total(sides.normal * m0[:, None])
+    point = (a * m0)[:, None] * sides.normal + m1[:, None] * sides.tangent
+    one = torch.eye(2, dtype=a.dtype, device=a.device)
+    second = one - sides.total(sides.normal[:, :, None] * point[:, None])
+    second = (second + second.mT) / 2
+    o = sides.atom
+    step = first - o
+    square = second - _outer(o, step) - _outer(step, o) - _outer(o, o)
+    if mass.flat.any():
+        near, near_square = _flat_means(sides, mass)
+        some, some2 = mass.flat[:, None], mass.flat[:, None, None]
+        step, square = torch.where(some, near, step), torch.where(some2, near_square, square)
+        both = square + _outer(o, step) + _outer(step, o) + _outer(o, o)
+        first, second = torch.where(some, step + o, first), torch.where(some2, both, second)
+    along = (sides.tangent * o[sides.cell]).sum(-1)
+    log_mass = mass.log_rest - mass.exponent
+    return log_mass, Means(first, second, step, square), m0, m1 - along * m0
+
+
+def _mass(sides: Sides) -> _Mass:
+    """Masses of cells, each in the form that keeps its digits."""
+    a, s1, s2 = sides.about_origin()
+    count, cell, o = len(sides.atom), sides.cell, sides.atom
+    none = a.new_full((count,), math.inf)
+    square = a**2 + torch.minimum(torch.maximum(s1, torch.zeros_like(a)), s2) ** 2
+    nearest = none.scatter_reduce(0, cell, square, "amin")
+    outside = none.scatter_reduce(0, cell, a, "amin") < 0
+    ends = torch.maximum(sides.s1.abs(), sides.s2.abs())
+    radius = (-none).scatter_reduce(0, cell, torch.hypot(sides.a, ends), "amax")
+    flat = radius * (torch.linalg.vector_norm(o, dim=-1) + radius / 2) < FLAT
+    far = outside & (nearest > OUTSIDE**2)
+    exponent = torch.where(outside & (far | flat), nearest / 2, 0.0)
+    sector = torch.zeros_like(a)
+    for form, chosen in ((_near_sector, ~far & ~flat), (_far_sector, far & ~flat)):
+        index = torch.nonzero(chosen[cell])[:, 0]
+        for start in range(0, len(index), WORK):
+            i = index[start : start + WORK]
+            sector[i] = form(a[i], s1[i], s2[i], exponent[cell[i]])
+    rest = sides.total(sector)
+    flat = flat | (outside & (rest <= THIN * sides.total(sector.abs())))
+    if flat.any():
+        exponent = torch.where(flat & outside, nearest / 2, exponent)
+        rest = torch.where(flat, _flat_integrals(sides, flat, exponent, 0)[0], rest)
+    return _Mass(exponent, rest.log(), flat)
+
+
+def _near_sector(a: Tensor, s1: Tensor, s2: Tensor, exponent: Tensor) -> Tensor:
+    """Signed masses of sectors, `(E,)`, for an origin in the polygon or near it."""
+    limit = torch.full_like(a, math.sqrt(2 * REACH))
+    total = torch.stack([_angle(a, *part) for part in beyond(s1, s2, limit)]).sum(0)
+    for s, weight in _two_sides(s1, s2, limit):
+        x = (s**2 + a[:, None] ** 2) / 2 + torch.finfo(a.dtype).tiny
+        total = total + (weight * torch.expm1(-x) / x).sum(-1) * (-a / 2)
+    return total / (2 * math.pi)
+
+
+def _far_sector(a: Tensor, s1: Tensor, s2: Tensor, exponent: Tensor) -> Tensor:
+    """The same without angles, by `exp(-exponent)`, for an origin outside the polygon."""
+    limit = (2 * (exponent + REACH) - a**2).clamp_min(0).sqrt()
+    total = torch.zeros_like(a)
+    for s, weight in _two_sides(s1, s2, limit):
+        square = s**2 + a[:, None] ** 2
+        density = torch.exp((exponent[:, None] - square / 2).clamp_max(0))
+        total = total - (weight * density / square).sum(-1) * a
+    return total / (2 * math.pi)
+
+
+def _two_sides(s1: Tensor, s2: Tensor, limit: Tensor) -> list[tuple[Tensor, Tensor]]:
+    """Nodes and weights on edges on either side of the foot, as far as the kernel is felt."""
+    low, high = within(s1, s2, limit)
+    return [nodes(low.clamp_max(0), high.clamp_max(0)), nodes(low.clamp_min(0), high.clamp_min(0))]
+
+
+def _angle(a: Tensor, s1: Tensor, s2: Tensor) -> Tensor:
+    """Angle at the origin between two points of a line on the same side of the foot, signed."""
+    return torch.atan2(a * (s2 - s1), a**2 + s1 * s2)
+
+
+def _flows(
+    a: Tensor, s1: Tensor, s2: Tensor, exponent: Tensor, log_rest: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Integrals of the density and of `s` times it along edges, by the mass of their cells."""
+    near, rest = log_mass_parts(s1, s2, s2 - s1)
+    scale = exponent - a**2 / 2 - log_rest
+    m0 = torch.exp(scale - near.clamp_min(0) ** 2 / 2 + rest - math.log(2 * math.pi) / 2)
+    ends = (s2 - s1) * (s2 + s1) / 2
+    nearer = torch.minimum(s1**2, s2**2)
+    m1 = -torch.exp(scale - nearer / 2) * torch.expm1(-ends.abs()) * ends.sign()
+    return m0, m1 / (2 * math.pi)
+
+
+def _flat_means(sides: Sides, of: _Mass) -> tuple[Tensor, Tensor]:
+    """Means of steps from the atom, `(C, 2)`, and of their products, of cells that are flat."""
+    mass, first, second = _flat_integrals(sides, of.flat, of.exponent, 2)
+    mass = torch.where(of.flat, mass, 1.0)
+    return first / mass[:, None], second / mass[:, None, None]
+
+
+def _flat_integrals(sides: Sides, flat: Tensor, exponent: Tensor, powers: int) -> list[Tensor]:
+    r"""Integrals over flat cells of the density and of powers of steps, by `exp(-exponent)`.
+
+    The step :math:`\rho (a n + s \tau)` has the area :math:`a \rho \, d\rho \, ds`.
+    """
+    index = torch.nonzero(flat[sides.cell])[:, 0]
+    count, a = len(sides.atom), sides.a
+    sums = [a.new_zeros(count), a.new_zeros(count, 2), a.new_zeros(count, 2, 2)][: powers + 1]
+    for start in range(0, len(index), WORK // 64):
+        part = sides[index[start : start + WORK // 64]]
+        s, ds = nodes(part.s1, part.s2)
+        rho, drho = nodes(a.new_zeros(1), a.new_ones(1))
+        edge = part.a[:, None, None] * part.normal[:, None] + s[..., None] * part.tangent[:, None]
+        step = rho[0][:, None] * edge[:, :, None]  # (E, s, rho, 2)
+        o = part.atom[part.cell][:, None, None]
+        density = torch.exp(exponent[part.cell][:, None, None] - ((step + o) ** 2).sum(-1) / 2)
+        weight = density * (drho[0] * rho[0]) * (ds * part.a[:, None])[..., None] / (2 * math.pi)
+        found = [weight.sum((1, 2)), torch.einsum("esr,esri->ei", weight, step)]
+        found.append(torch.einsum("esr,esri,esrj->eij", weight, step, step))
+        for total, value in zip(sums, found, strict=False):
+            total.index_add_(0, part.cell, value)
+    return sums
+
+
+def _outer(x: Tensor, y: Tensor) -> Tensor:
+    return x[:, :, None] * y[:, None]

@@ -1,0 +1,110 @@
+r"""Laws of networks with local kernels, and the loss that trains them."""
+
+from __future__ import annotations
+
+__all__ = ["Background", "LocalDensity", "local", "local_law"]
+
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from vwta.distributions.continuous import ContinuousMixture
+from vwta.distributions.mixtures import VoronoiMixture
+from vwta.distributions.robust import Robust
+from vwta.geometry.kernels import Gaussian
+from vwta.geometry.spaces import Box, Space
+from vwta.nn.local import ContinuousAtoms, LocalAtoms
+
+
+class Background(NamedTuple):
+    r"""A wide Gaussian :math:`N(0, h^2)` in the domain, of which laws have a small share.
+
+    Attributes:
+        share: its share :math:`\epsilon`.
+        h: its bandwidth, in the unit of the targets, which are standardised.
+    """
+
+    share: float = 0.01
+    h: float = 1.5
+
+
+class LocalDensity(nn.Module):
+    """A conditional density with local kernels: called on an input, it returns a law.
+
+    Arguments:
+        network: maps inputs to :class:`~vwta.nn.local.LocalAtoms` or
+            :class:`~vwta.nn.local.ContinuousAtoms`.
+        space: domain in which kernels are cut to the cells of the hypotheses.
+        background: a wide law of which there is a small share; None for none.
+
+    Example:
+        >>> from vwta import Box, LocalNetwork
+        >>> network = LocalNetwork(inputs=1, outputs=2, hypotheses=9, widths=[16], bounded=True)
+        >>> model = LocalDensity(network, Box([-1.0, -1.0], [1.0, 1.0]))
+        >>> model(torch.rand(5, 1)).log_prob(torch.zeros(2)).shape
+        torch.Size([5])
+    """
+
+    def __init__(
+        self, network: nn.Module, space: Space, background: Background | None = None
+    ) -> None:
+        super().__init__()
+        self.network, self.space, self.background = network, space, background
+
+    def forward(self, x: Tensor) -> VoronoiMixture | Robust:
+        atoms = self.network(x)
+        return local_law(atoms, atoms.points, self.space, self.background)
+
+
+def local_law(
+    atoms: LocalAtoms | ContinuousAtoms,
+    cells: Tensor,
+    space: Space,
+    background: Background | None = None,
+    validate_args: bool | None = None,
+) -> VoronoiMixture | Robust:
+    """Law of a network's atoms with local kernels.
+
+    Arguments:
+        atoms: output of a network.
+        cells: points whose Voronoi cells cut the kernels, `(*, K, d)`: `atoms.points`, or
+            `atoms.cells`, which are constant for a likelihood that is to be differentiated.
+        space: the domain.
+        background: see :class:`LocalDensity`.
+        validate_args: see :class:`torch.distributions.Distribution`.
+    """
+    law: VoronoiMixture
+    if isinstance(atoms, ContinuousAtoms):
+        if not isinstance(space, Box):
+            raise TypeError(f"{space}: masses follow from continuity on the line alone, in a Box")
+        law = ContinuousMixture(cells, atoms.scales, atoms.centres, space, validate_args)
+    else:
+        kernel = Gaussian(atoms.scales)
+        law = VoronoiMixture(cells, atoms.masses, kernel, space, None, validate_args, atoms.centres)
+    return law if background is None else Robust.over(law, background.share, background.h)
+
+
+def local(
+    atoms: LocalAtoms | ContinuousAtoms,
+    y: Tensor,
+    space: Space,
+    distance: float = 10.0,
+    background: Background | None = None,
+) -> Tensor:
+    r"""Loss of local kernels: exact negative log-likelihood and distance to the winner, a mean.
+
+    .. math:: -\log p(y) + \lambda \min_k \|z_k - y\|^2
+
+    The cells are constants of the likelihood, so that the second term alone moves hypotheses, as in
+    plain winner-takes-all; see :attr:`~vwta.nn.local.LocalAtoms.cells`.
+
+    Arguments:
+        atoms: output of the network, with batch shape `(*)`.
+        y: targets in the domain, with shape `(*, d)`.
+        space: the domain.
+        distance: weight :math:`\lambda` of the squared distance.
+        background: a wide law of which p has a small share; None for none.
+    """
+    law = local_law(atoms, atoms.cells, space, background, validate_args=False)
+    nearest = (atoms.points - y.unsqueeze(-2)).square().sum(-1).amin(-1)
+    return (distance * nearest - law.log_prob(y)).mean(-1)
