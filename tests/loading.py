@@ -27,12 +27,12 @@ def environment(tree: Path, **variables: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(tree / "src"), **variables}
 
 
-def snakemake(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def snakemake(tree: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Runs Snakemake in a copy of the repository; `stdout` has all that it says."""
     return subprocess.run(
         [*python(), "-m", "snakemake", *arguments],
         cwd=tree,
-        env=environment(tree),
+        env=environment(tree, **variables),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -33,6 +33,7 @@ SLOW = (
     "yte",
 )
 SERVE = "--serve"
+FRESH = "FIRST_JOBS_ARE_FRESH"  # a variable; if it is set, the first job of each rule is not warm
 
 
 @functools.cache
@@ -68,8 +69,9 @@ def ask(place: str, arguments: list[str]) -> int:
     parts = [os.getcwd(), *arguments, "", *(f"{name}={text}" for name, text in os.environ.items())]
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(place)
-        socket.send_fds(connection, [b"%d\n" % os.getpgrp()], [0, 1, 2])
-        connection.sendall("\0".join(parts).encode("utf-8", "surrogateescape"))
+        socket.send_fds(connection, [b"%d" % os.getpgrp()], [0, 1, 2])
+        connection.recv(1)  # from then on, who kills the group kills the command
+        connection.sendall("\0".join([*parts, "end"]).encode("utf-8", "surrogateescape"))
         connection.shutdown(socket.SHUT_WR)
         status = connection.recv(8)
     return int(status or b"1")
@@ -117,9 +119,14 @@ def prepare_snakemake(place: str) -> None:
     from snakemake.cli import get_argument_parser
     from snakemake.script import PythonScript
 
+    client = " ".join([sys.executable, "-I", "-S", __file__, place])
+    rules: set[str] = set()  # of jobs that have begun
+
     def execute_script(self: PythonScript, fname: str, edit: bool = False) -> None:
-        client = " ".join([sys.executable, "-I", "-S", __file__, place])
-        self._execute_cmd(f"{client} {{fname:q}}", fname=fname, is_python_script=True)
+        fresh = FRESH in os.environ and self.rulename not in rules
+        rules.add(self.rulename)
+        command = f"{sys.executable if fresh else client} {{fname:q}}"
+        self._execute_cmd(command, fname=fname, is_python_script=True)
 
     get_argument_parser()
     PythonScript.execute_script = execute_script
@@ -130,12 +137,14 @@ def run(connection: socket.socket) -> NoReturn:
     import contextlib
 
     group, streams, _, _ = socket.recv_fds(connection, 32, 3)
-    text = group.partition(b"\n")[2]
+    os.setpgid(0, int(group))
+    connection.sendall(b"!")
+    text = b""
     while part := connection.recv(2**16):
         text += part
-    with contextlib.suppress(PermissionError, ProcessLookupError):
-        os.setpgid(0, int(group.partition(b"\n")[0]))
-    parts = text.decode("utf-8", "surrogateescape").split("\0")
+    *parts, end = text.decode("utf-8", "surrogateescape").split("\0")
+    if end != "end":  # who asked was killed
+        os._exit(1)
     middle = parts.index("")
     if not (child := os.fork()):
         connection.close()
