@@ -3,9 +3,10 @@
 import importlib.util
 import os
 import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
+
+from warm import python
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -26,12 +27,12 @@ def environment(tree: Path, **variables: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(tree / "src"), **variables}
 
 
-def snakemake(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def snakemake(tree: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Runs Snakemake in a copy of the repository; `stdout` has all that it says."""
     return subprocess.run(
-        [sys.executable, "-m", "snakemake", *arguments],
+        [*python(), "-m", "snakemake", *arguments],
         cwd=tree,
-        env=environment(tree),
+        env=environment(tree, **variables),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

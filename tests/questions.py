@@ -9,7 +9,7 @@ from pathlib import Path
 
 from loading import environment
 
-LATER = ("jsonschema", "nbformat", "smart_open", "yte")  # Snakemake and the workflow import these
+LATER = ("jsonschema", "nbformat", "pandas", "smart_open", "yte")  # for the workflow
 
 
 class Snakemake:

@@ -5,13 +5,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
 import pytest
 import torch
+import warm
 from loading import environment
 
 from vwta.io.storage import read_table, read_tensors
@@ -97,9 +98,11 @@ def make_tree(tree: Path, copy_repository: Callable[[Path], Path]) -> Path:
     return tree
 
 
-def snakemake(tree: Path, *arguments: str | Path) -> None:
+def snakemake(
+    tree: Path, *arguments: str | Path, python: Sequence[str] = (sys.executable,)
+) -> None:
     """Make some targets in a tree; what was said is shown on failure."""
-    command = [sys.executable, "-m", "snakemake", *CONFIG, *map(str, arguments)]
+    command = [*python, "-m", "snakemake", *CONFIG, *map(str, arguments)]
     with (tree / "said").open("w") as said:
         done = subprocess.run(
             command, cwd=tree, env=environment(tree), stdout=said, stderr=said, timeout=LIMIT
@@ -128,7 +131,7 @@ def local(
 ) -> Path:
     """A tree in which the targets were made with no cluster."""
     tree = make_tree(tmp_path_factory.mktemp("local"), copy_repository)
-    snakemake(tree, "--cores", "2", "--", *TARGETS)
+    snakemake(tree, "--cores", "2", "--", *TARGETS, python=warm.python())
     return tree
 
 

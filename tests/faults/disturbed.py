@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from loading import environment
 from safetensors import safe_open
+from warm import python
 
 from vwta.io.bundles import unbundled
 
@@ -34,10 +35,20 @@ class Tree:
         self.results = folder / "results" / "smoke"
         self.started: list[subprocess.Popen[str]] = []
 
-    def start(self, *targets: str, locked: bool = True) -> subprocess.Popen[str]:
-        """Starts a run, with or without the lock of `make reproduce`; its output goes to a file."""
+    def start(
+        self, *targets: str, locked: bool = True, fresh: bool = False
+    ) -> subprocess.Popen[str]:
+        """Starts a run, whose output goes to a file.
+
+        Arguments:
+            targets: what to make.
+            locked: whether it has the lock of `make reproduce`.
+            fresh: whether the process is Snakemake itself, and that of a job its descendant. If
+                not, they are forks of a warm Python, of the same group.
+        """
         command = [sys.executable, "-m", "vwta.workflow.lock"] if locked else []
-        command += self._command("--cores", "2", targets=targets)
+        command += [sys.executable] if fresh else python()
+        command += self._options("--cores", "2", targets=targets)
         with (self.folder / "output.txt").open("w") as output:
             process = subprocess.Popen(
                 command,
@@ -46,19 +57,19 @@ class Tree:
                 stderr=output,
                 text=True,
                 env=environment(self.folder, OMP_NUM_THREADS="1"),
-                start_new_session=True,  # a group of its own, see `kill`
+                process_group=0,  # its own, see `kill`
             )
         self.started.append(process)
         return process
 
-    def _command(self, *options: str, targets: Iterable[str]) -> list[str]:
+    def _options(self, *options: str, targets: Iterable[str]) -> list[str]:
         files = ["--configfile", "config/smoke.yaml", *self.overlays]
-        return [sys.executable, "-m", "snakemake", *options, *files, "--", *targets]
+        return ["-m", "snakemake", *options, *files, "--", *targets]
 
     def declared(self, *targets: str) -> set[str]:
         """Names of the results that targets need, by the rules."""
         done = subprocess.run(
-            self._command("--dry-run", "--forceall", targets=targets),
+            [*python(), *self._options("--dry-run", "--forceall", targets=targets)],
             cwd=self.folder,
             env=environment(self.folder),
             capture_output=True,
@@ -152,10 +163,8 @@ def kill(process: subprocess.Popen[str]) -> None:
     """
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    for one in psutil.process_iter():
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            if os.getpgid(one.pid) == process.pid:
-                wait_until_gone(one)
+    for one in _group(process):
+        wait_until_gone(one)
 
 
 def wait_until_gone(process: psutil.Process) -> None:
@@ -165,20 +174,22 @@ def wait_until_gone(process: psutil.Process) -> None:
             time.sleep(0.02)
 
 
-def _children(process: psutil.Process) -> list[psutil.Process]:
-    try:
-        return process.children(recursive=True)
-    except psutil.NoSuchProcess:
-        return []
+def _group(process: subprocess.Popen[str]) -> Iterator[psutil.Process]:
+    """Processes that came from a run."""
+    for one in psutil.process_iter():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if os.getpgid(one.pid) == process.pid:
+                yield one
 
 
-def wait_for_job(process: subprocess.Popen[str], script: str) -> psutil.Process:
+def wait_for_job(process: subprocess.Popen[str], rule: str) -> psutil.Process:
     """The process of a job of a run, once it takes part in the work of its folder."""
     while process.poll() is None:
-        for child in _children(psutil.Process(process.pid)):
+        for one in _group(process):
             with contextlib.suppress(psutil.NoSuchProcess):
-                works = any(file.path.endswith("at_work") for file in child.open_files())
-                if works and child.cmdline()[-1].endswith(f"{script}.py"):
-                    return child
+                files = [file.path for file in one.open_files()]
+                works = any(path.endswith("at_work") for path in files)
+                if works and any(f"/logs/{rule}/" in path for path in files):
+                    return one
         time.sleep(0.05)
-    raise AssertionError(f"the run ended before {script} began")
+    raise AssertionError(f"the run ended before {rule} began")

@@ -51,7 +51,7 @@ def _check(process: subprocess.Popen[str], tree: Tree, wanted: dict[str, str]) -
 def test_job_that_outlives_its_run_is_waited_for(tree: Tree) -> None:
     """The lock stays while a job of the killed run writes, and goes with it."""
     target = "results/smoke/synthetic/paper/single_gaussian/wta/K9/seed1234.safetensors"
-    process = tree.start(target)
+    process = tree.start(target, fresh=True)
     job = wait_for_job(process, "train_synthetic")
     job.suspend()  # it would be done too soon
     process.kill()

@@ -12,7 +12,7 @@ from disturbed import Tree, wait_for_job
 
 LONGER = """
 synthetic: { training: { epochs: 400 } }
-uci: { training: { ours: { epochs: 3000 } } }
+uci: { training: { ours: { epochs: 300 } } }
 audio: { training: { epochs: 60 } }
 """
 STUDIES = {

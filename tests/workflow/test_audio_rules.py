@@ -5,7 +5,6 @@ import io
 import json
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import yaml
 from archives import zipped
 from loading import environment
 from scipy.io import wavfile
+from warm import python
 
 from vwta.io.storage import read_table
 from vwta.paper.audio.ansyn import CLASSES, COLUMNS, RATE, list_scenes, read_scene
@@ -51,7 +51,7 @@ def snakemake(
     overlay = {"audio": {**OVERLAY["audio"], **audio}}
     (tree / "tiny.yaml").write_text(yaml.safe_dump(overlay), encoding="utf-8")
     files = ["--configfile", "config/smoke.yaml", "tiny.yaml"]
-    command = [sys.executable, "-m", "snakemake", *files, *arguments]
+    command = [*python(), "-m", "snakemake", *files, *arguments]
     env = environment(tree, VWTA_MIRROR=str(mirror))
     return subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=False)
 

@@ -23,6 +23,7 @@ import torch
 from loading import ROOT
 from safetensors.torch import save_file
 from scipy.io import wavfile
+from warm import python
 
 from vwta.__main__ import main as command
 from vwta.io.errors import Damaged, explained
@@ -78,7 +79,7 @@ def use_config(by: list[str]) -> Callable[[Path], None]:
     """A command with an overlay; ends with what it says."""
 
     def use(folder: Path) -> None:
-        done = run(sys.executable, *by, "--configfile", str(folder / "bad.yaml"))
+        done = run(*python(), *by, "--configfile", str(folder / "bad.yaml"))
         sys.exit(done.stdout + done.stderr if done.returncode else 0)
 
     return use

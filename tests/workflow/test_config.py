@@ -1,7 +1,6 @@
 """Configurations: good ones pass, bad ones stop everything with a message that says what to do."""
 
 import subprocess
-import sys
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 import yaml
 from loading import ROOT
 from snakemake.utils import update_config
+from warm import python
 
 from vwta.paper.audio.ansyn import CLASSES
 from vwta.paper.estimators import swept_in
@@ -409,7 +409,7 @@ def test_snakemake_stops_before_any_job(case: str, tmp_path: Path) -> None:
     change, message = BAD[case]
     overlay = tmp_path / "bad.yaml"
     overlay.write_text(yaml.safe_dump({"tier": "never", **change}))
-    command = [sys.executable, "-m", "snakemake", "--configfile", str(overlay), "--cores", "1"]
+    command = [*python(), "-m", "snakemake", "--configfile", str(overlay), "--cores", "1"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     output = done.stdout + done.stderr
     assert done.returncode != 0

@@ -3,7 +3,6 @@
 import hashlib
 import re
 import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 import torch
 import yaml
 from loading import environment
+from warm import python
 
 from vwta.io.storage import read_tensors
 from vwta.paper.uci.regression import matrix_sha256
@@ -22,7 +22,7 @@ MATRIX = np.arange(70.0).reshape(5, 14) / 8
 
 
 def snakemake(tree: Path, *targets: str, mirror: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "snakemake", "--configfile", "config/smoke.yaml", *targets]
+    command = [*python(), "-m", "snakemake", "--configfile", "config/smoke.yaml", *targets]
     env = environment(tree, VWTA_MIRROR=mirror)
     return subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=False)
 

@@ -1,12 +1,12 @@
 """Reading the workflow changes nothing: neither files that killed runs left, nor locks."""
 
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from loading import environment
+from warm import python
 
 STALE = {
     ".snakemake/locks/0.output.lock": "results/smoke/verdicts.parquet\n",
@@ -43,7 +43,7 @@ def test_nothing_changes(tree: Path, option: str) -> None:
     before = state(tree)
     assert before.keys() >= STALE.keys()
     done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--configfile", "config/smoke.yaml", option],
+        [*python(), "-m", "snakemake", "--configfile", "config/smoke.yaml", option],
         cwd=tree,
         env=environment(tree, PYTHONDONTWRITEBYTECODE="1"),
         capture_output=True,
@@ -56,7 +56,7 @@ def test_nothing_changes(tree: Path, option: str) -> None:
 
 def test_every_rule_says_what_it_does(tree: Path) -> None:
     listed = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--list-rules"],
+        [*python(), "-m", "snakemake", "--list-rules"],
         cwd=tree,
         env=environment(tree, PYTHONDONTWRITEBYTECODE="1"),
         capture_output=True,

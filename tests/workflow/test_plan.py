@@ -1,12 +1,12 @@
 """The plan counts what is left, scales what was recorded, and never takes unknown for zero."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from loading import ROOT
+from warm import python
 
 from vwta.workflow import plan
 
@@ -84,7 +84,7 @@ def test_nothing_left() -> None:
 
 def run(folder: Path, *command: str) -> str:
     done = subprocess.run(
-        [sys.executable, *command], cwd=folder, capture_output=True, text=True, timeout=120
+        [*python(), *command], cwd=folder, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from fnmatch import fnmatch
@@ -13,6 +12,7 @@ import pytest
 import yaml
 from loading import ROOT, environment
 from snakemake.cli import get_argument_parser
+from warm import python
 
 DOCS = (ROOT / "docs/cluster.md").read_text()
 PROFILES = {path.parent.name: path for path in sorted((ROOT / "profiles").glob("*/config.yaml"))}
@@ -45,7 +45,7 @@ def load(name: str) -> dict:
 def dry_run(tree: Path, *arguments: str) -> list[Job]:
     """The jobs of the full tier and of the published page, bundled as on a cluster."""
     bundles = [f"{group}={n}" for group, n in load("slurm")["group-components"].items()]
-    command = [sys.executable, "-m", "snakemake", "--dry-run", "--forceall", "--cores", "1"]
+    command = [*python(), "-m", "snakemake", "--dry-run", "--forceall", "--cores", "1"]
     groups = [f"{rule}={group}" for rule, group in load("slurm")["groups"].items()]
     command += ["--groups", *groups, "--group-components", *bundles, *arguments]
     command += ["--", "all", "published_page"]

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from loading import snakemake
 from questions import Snakemake
+from warm import FRESH
 
 from vwta.io.storage import read_metadata, read_table, read_tensors
 from vwta.paper.estimators import swept_in
@@ -66,9 +67,9 @@ TOLD |= {"evaluate_emd_truth", "evaluate_uci", "evaluate_audio", "export_explore
 Jobs = Callable[..., set[str]]
 
 
-def run(tree: Path, *arguments: str) -> None:
+def run(tree: Path, *arguments: str, **variables: str) -> None:
     """Run the smoke tier in a tree, or a part of it."""
-    done = snakemake(tree, *SMOKE, "--cores", "2", *arguments)
+    done = snakemake(tree, *SMOKE, "--cores", "2", *arguments, **variables)
     assert done.returncode == 0, done.stdout
 
 
@@ -89,10 +90,10 @@ def named(output: str) -> set[str]:
 
 @pytest.fixture(scope="session")
 def tree(tmp_path_factory: pytest.TempPathFactory, copy_repository: Callable[[Path], Path]) -> Path:
-    """A copy of the repository in which the smoke tier has run."""
+    """A copy of the repository in which the smoke tier has run, each script once on its own."""
     tree = copy_repository(tmp_path_factory.mktemp("tree"))
     (tree / "README.md").write_text("# Readme\n")
-    run(tree)
+    run(tree, **{FRESH: "1"})
     return tree
 
 

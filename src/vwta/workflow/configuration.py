@@ -21,6 +21,7 @@ __all__ = [
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,7 @@ def read_protocols(root: Path, study: str, names: Iterable[str]) -> dict[str, di
     return found
 
 
+@cache
 def read_judgement(root: Path) -> list[Any]:
     """Content of the files of JUDGEMENT in config, on which verdicts depend besides metrics."""
     found = [validation.load(root / "config" / f"{name}.yaml") for name in JUDGEMENT]

@@ -1,0 +1,210 @@
+"""Python that is warm: a server imports what takes long to import once, and forks for each command.
+
+Most of the time of a small job goes into importing torch, its optimisers, pandas and matplotlib.
+Modules of vwta are imported by each command anew, so that it may run in a copy of the repository.
+
+Usage: python tests/warm.py SOCKET ARGUMENT ...   does what `python ARGUMENT ...` does
+"""
+
+import functools
+import os
+import socket
+import subprocess
+import sys
+from typing import NoReturn
+
+SLOW = (
+    "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_pdf",
+    "matplotlib.pyplot",
+    "ot",
+    "pandas",
+    "pyarrow.parquet",
+    "scipy.optimize",
+    "scipy.spatial",
+    "scipy.stats",
+    "sklearn.datasets",
+    "torch._dynamo",
+    "jsonschema",
+    "nbformat",
+    "requests",
+    "smart_open",
+    "snakemake.cli",
+    "yte",
+)
+SERVE = "--serve"
+FRESH = "FIRST_JOBS_ARE_FRESH"  # a variable; if it is set, the first job of each rule is not warm
+
+
+@functools.cache
+def python() -> tuple[str, ...]:
+    """The command for a warm Python, whose server ends with this process."""
+    import atexit
+    import shutil
+    import tempfile
+    from pathlib import Path
+
+    folder = Path(tempfile.mkdtemp(prefix="warm"))
+    command = (sys.executable, "-I", __file__, str(folder / "socket"))
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    server = subprocess.Popen(
+        [*command, SERVE],
+        stdin=subprocess.PIPE,  # until it is closed, with this process at the latest
+        stdout=subprocess.PIPE,
+        env={**os.environ, **threads},
+    )
+    assert server.stdout is not None
+    assert server.stdout.readline() == b"ready\n"
+
+    @atexit.register
+    def end() -> None:
+        server.communicate()
+        shutil.rmtree(folder)
+
+    return (sys.executable, "-I", "-S", *command[2:])
+
+
+def ask(place: str, arguments: list[str]) -> int:
+    """Has the server run a command in place of this process, within its group of processes."""
+    parts = [os.getcwd(), *arguments, "", *(f"{name}={text}" for name, text in os.environ.items())]
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(place)
+        socket.send_fds(connection, [b"%d" % os.getpgrp()], [0, 1, 2])
+        connection.recv(1)  # from then on, who kills the group kills the command
+        connection.sendall("\0".join([*parts, "end"]).encode("utf-8", "surrogateescape"))
+        connection.shutdown(socket.SHUT_WR)
+        status = connection.recv(8)
+    return int(status or b"1")
+
+
+def serve(place: str) -> None:
+    """Runs the commands of all who ask, until standard input ends."""
+    import gc
+    import select
+    import signal
+    from importlib import import_module
+
+    for name in SLOW:
+        import_module(name)
+    prepare_snakemake(place)
+    signal.signal(signal.SIGCHLD, reap)
+    gc.freeze()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(place)
+        server.listen(64)
+        print("ready", flush=True)
+        while server in select.select([server, sys.stdin], [], [])[0]:
+            connection, _ = server.accept()
+            if not os.fork():
+                server.close()
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                break
+            connection.close()
+        else:
+            return
+    run(connection)
+
+
+def reap(*_: object) -> None:
+    """Takes note of forks that have ended."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:  # there are no more
+        return
+
+
+def prepare_snakemake(place: str) -> None:
+    """Lets Snakemake import its plugins, and run scripts by a warm Python."""
+    from snakemake.cli import get_argument_parser
+    from snakemake.script import PythonScript
+
+    client = " ".join([sys.executable, "-I", "-S", __file__, place])
+    rules: set[str] = set()  # of jobs that have begun
+
+    def execute_script(self: PythonScript, fname: str, edit: bool = False) -> None:
+        fresh = FRESH in os.environ and self.rulename not in rules
+        rules.add(self.rulename)
+        command = f"{sys.executable if fresh else client} {{fname:q}}"
+        self._execute_cmd(command, fname=fname, is_python_script=True)
+
+    get_argument_parser()
+    PythonScript.execute_script = execute_script
+
+
+def run(connection: socket.socket) -> NoReturn:
+    """Forks once more for a command, waits for it, and tells its status."""
+    import contextlib
+
+    group, streams, _, _ = socket.recv_fds(connection, 32, 3)
+    os.setpgid(0, int(group))
+    connection.sendall(b"!")
+    text = b""
+    while part := connection.recv(2**16):
+        text += part
+    *parts, end = text.decode("utf-8", "surrogateescape").split("\0")
+    if end != "end":  # who asked was killed
+        os._exit(1)
+    middle = parts.index("")
+    if not (child := os.fork()):
+        connection.close()
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+            os.close(stream)
+        os.chdir(parts[0])
+        os.environ.clear()
+        os.environ.update(entry.split("=", 1) for entry in parts[middle + 1 :])
+        become(parts[1:middle])
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with contextlib.suppress(BrokenPipeError):
+        connection.sendall(b"%d" % (status if status >= 0 else 128 - status))
+    os._exit(0)
+
+
+def become(arguments: list[str]) -> NoReturn:
+    """Does what Python does with arguments, and ends without taking its modules apart."""
+    import atexit
+    import threading
+    import traceback
+
+    try:
+        execute(arguments)
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+    except BaseException:
+        status = 1
+        traceback.print_exc()
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(status & 0xFF)
+
+
+def execute(arguments: list[str]) -> None:
+    """Runs a module or a file."""
+    import random
+    import runpy
+
+    random.seed()
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
+    own = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:0] = [path for path in own if path]
+    if arguments[0] == "-m":
+        sys.argv = arguments[1:]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = arguments
+        sys.path.insert(0, os.path.dirname(os.path.abspath(arguments[0])))
+        runpy.run_path(arguments[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    if sys.argv[2:] == [SERVE]:
+        serve(sys.argv[1])
+    else:
+        sys.exit(ask(sys.argv[1], sys.argv[2:]))
