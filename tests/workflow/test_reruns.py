@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from zipfile import ZipFile
 
 import pandas as pd
 import pytest
@@ -225,6 +226,20 @@ def test_the_page_shows_every_figure_and_table(results: Path) -> None:
     assert "with K = 9 hypotheses" in page  # a caption in which a wildcard is filled in
     assert 'id="predictions"' in page
     assert "snakemake --force --configfile config/smoke.yaml -- results/smoke/figures" in page
+
+
+def test_the_report_shows_figures_tables_verdicts_and_page(tree: Path, tmp_path: Path) -> None:
+    done = snakemake(tree, *SMOKE, "--report", str(tmp_path / "report.zip"))
+    assert done.returncode == 0, done.stdout
+    with ZipFile(tmp_path / "report.zip") as archive:
+        names = {Path(name).name for name in archive.namelist()}
+        (text,) = (name for name in archive.namelist() if name.endswith("report.html"))
+        report = archive.read(text).decode()
+    assert {"nll_against_h_paper_K9.png", "uci_nll_paper.png", "audio_scenes.png"} <= names
+    assert {"uci_main_paper.csv", "audio_main.csv", "protocols.csv", "unused.csv"} <= names
+    assert {"verdicts.csv", "differences.csv", "tolerances.csv", "index.html"} <= names
+    for said in ("geometry-aware conditional density", "tier", "Verdicts", "Tables", "Page"):
+        assert said in report
 
 
 def test_audio_metrics_are_tidy(results: Path) -> None:
