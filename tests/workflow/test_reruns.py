@@ -1,6 +1,8 @@
 """The pipeline from data to picture, and what a change would run again."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
@@ -9,7 +11,7 @@ from zipfile import ZipFile
 
 import pandas as pd
 import pytest
-from loading import snakemake
+from loading import environment, snakemake
 from questions import Snakemake
 
 from vwta.io.storage import read_metadata, read_table, read_tensors
@@ -240,6 +242,31 @@ def test_the_report_shows_figures_tables_verdicts_and_page(tree: Path, tmp_path:
     assert {"verdicts.csv", "differences.csv", "tolerances.csv", "index.html"} <= names
     for said in ("geometry-aware conditional density", "tier", "Verdicts", "Tables", "Page"):
         assert said in report
+
+
+def verified(tree: Path) -> list[str]:
+    """What `make verify` says about the results of the smoke tier, without Snakemake's state."""
+    command = [sys.executable, "-m", "vwta.workflow.verify", "results/smoke"]
+    done = subprocess.run(
+        command, cwd=tree, env=environment(tree), capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+def test_results_are_verified_by_what_they_carry(
+    tree: Path, edit: Callable[[str, str, str], None]
+) -> None:
+    (said,) = verified(tree)
+    assert re.fullmatch(r"0 of \d\d files are stale", said)
+    edit("config/smoke.yaml", "epochs: 2\n    widths: [32, 32]", "epochs: 2\n    widths: [32, 16]")
+    edit("src/vwta/paper/theory/zador.py", "import math\n", "import math\n\nOTHER = 1\n")
+    said = verified(tree)
+    network = said.index(f"results/smoke/{RUN}/seed1234.safetensors: stale")
+    assert said[network + 1] == "  train_synthetic: other configuration (widths)"
+    theory = said.index("results/smoke/synthetic/paper/single_gaussian/theory.parquet: stale")
+    assert said[theory + 1] == "  evaluate_synthetic_theory: other code"
+    assert not [line for line in said if "/uci/" in line or "/audio/" in line]
 
 
 def test_audio_metrics_are_tidy(results: Path) -> None:
