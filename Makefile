@@ -35,7 +35,7 @@ unexport PYTHONPATH PYTHONHOME
 export PYTHONNOUSERSITE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce plan record publish report test test-cluster test-faults
+.PHONY: help reproduce plan record publish report verify test test-cluster test-faults
 .PHONY: bench fuzz setup cluster lock envs clean tier study
 
 help: ## list the targets
@@ -63,6 +63,9 @@ publish: tier study setup ## merge metrics of STUDY at TIER into docs/results, d
 	@$(IN_VENV) python -m vwta.workflow.configuration $(ARGS) $(CONFIG)
 	@$(IN_VENV) snakemake $(ARGS) --nolock --quiet host reason rules $(CONFIG) -- $(PUBLISH)
 	@cat results/$(TIER)/logs/$(PUBLISH).log
+
+verify: setup ## name results of other code, configuration or data than today's
+	@$(IN_VENV) python -m vwta.workflow.verify $(ARGS)
 
 report: setup ## build the page of the published runs in docs/results; nothing is trained
 	@$(IN_VENV) snakemake $(ARGS) --nolock --quiet all -- results/report/index.html && echo results/report/index.html

@@ -168,7 +168,10 @@ BAD = {
         {"audio": {"source": "ansin"}},
         "audio.source = 'ansin': must be one of ansyn, resynthesis, synthetic (did you mean",
     ),
-    "unknown section": ({"uvi": {}}, "uvi: unknown key, did you mean uci?; allowed: tier, device,"),
+    "unknown section": (
+        {"uvi": {}},
+        "uvi: unknown key, did you mean uci?; allowed: tier, results,",
+    ),
     "unknown set": (
         {"uci": {"datasets": ["bosten"]}},
         "uci.datasets[0] = bosten: must be one of boston, concrete,",

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from pins import unpinned
 
-SNAKEFILE = ROOT / "Snakefile"
+SNAKEFILE = ROOT / "workflow/Snakefile"
 ENVIRONMENTS = sorted((ROOT / "envs").glob("*.yaml"))
 
 
@@ -119,11 +119,9 @@ def test_environment_pins_equal_the_lock(path: Path, lock: ModuleType, locked: d
     assert {Requirement(line).name for line in lock.declared("paper")} <= versions.keys()
 
 
-def test_rules_name_an_existing_environment() -> None:
-    """All share one, which the Snakefile names once."""
-    (name,) = re.findall(
-        r'complete\(workflow, ROOT, environment="([^"]+)"\)', SNAKEFILE.read_text()
-    )
-    assert ROOT / name in ENVIRONMENTS
+def test_rules_name_existing_environments() -> None:
+    """One for rules that ask for a GPU, and one for all others; the Snakefile names them once."""
+    names = re.findall(r'(?:cpu|gpu)="([^"]+)"', SNAKEFILE.read_text())
+    assert sorted(ROOT / name for name in names) == ENVIRONMENTS
     for rules in [SNAKEFILE, *(ROOT / "workflow").rglob("*.smk")]:
         assert "conda:" not in rules.read_text(), rules

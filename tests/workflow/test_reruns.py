@@ -1,14 +1,17 @@
 """The pipeline from data to picture, and what a change would run again."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from zipfile import ZipFile
 
 import pandas as pd
 import pytest
-from loading import snakemake
+from loading import environment, snakemake
 from questions import Snakemake
 from warm import FRESH
 
@@ -226,6 +229,45 @@ def test_the_page_shows_every_figure_and_table(results: Path) -> None:
     assert "with K = 9 hypotheses" in page  # a caption in which a wildcard is filled in
     assert 'id="predictions"' in page
     assert "snakemake --force --configfile config/smoke.yaml -- results/smoke/figures" in page
+
+
+def test_the_report_shows_figures_tables_verdicts_and_page(tree: Path, tmp_path: Path) -> None:
+    done = snakemake(tree, *SMOKE, "--report", str(tmp_path / "report.zip"))
+    assert done.returncode == 0, done.stdout
+    with ZipFile(tmp_path / "report.zip") as archive:
+        names = {Path(name).name for name in archive.namelist()}
+        (text,) = (name for name in archive.namelist() if name.endswith("report.html"))
+        report = archive.read(text).decode()
+    assert {"nll_against_h_paper_K9.png", "uci_nll_paper.png", "audio_scenes.png"} <= names
+    assert {"uci_main_paper.csv", "audio_main.csv", "protocols.csv", "unused.csv"} <= names
+    assert {"verdicts.csv", "differences.csv", "tolerances.csv", "index.html"} <= names
+    for said in ("geometry-aware conditional density", "tier", "Verdicts", "Tables", "Page"):
+        assert said in report
+
+
+def verified(tree: Path) -> list[str]:
+    """What `make verify` says about the results of the smoke tier, without Snakemake's state."""
+    command = [sys.executable, "-m", "vwta.workflow.verify", "results/smoke"]
+    done = subprocess.run(
+        command, cwd=tree, env=environment(tree), capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+def test_results_are_verified_by_what_they_carry(
+    tree: Path, edit: Callable[[str, str, str], None]
+) -> None:
+    (said,) = verified(tree)
+    assert re.fullmatch(r"0 of \d\d files are stale", said)
+    edit("config/smoke.yaml", "epochs: 2\n    widths: [32, 32]", "epochs: 2\n    widths: [32, 16]")
+    edit("src/vwta/paper/theory/zador.py", "import math\n", "import math\n\nOTHER = 1\n")
+    said = verified(tree)
+    network = said.index(f"results/smoke/{RUN}/seed1234.safetensors: stale")
+    assert said[network + 1] == "  train_synthetic: other configuration (widths)"
+    theory = said.index("results/smoke/synthetic/paper/single_gaussian/theory.parquet: stale")
+    assert said[theory + 1] == "  evaluate_synthetic_theory: other code"
+    assert not [line for line in said if "/uci/" in line or "/audio/" in line]
 
 
 def test_audio_metrics_are_tidy(results: Path) -> None:

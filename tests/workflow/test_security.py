@@ -16,7 +16,9 @@ from vwta.workflow import validation as checks
 FOLDERS = ("src", "workflow", "envs", "benchmarks")
 SOURCES = sorted(path for name in FOLDERS for path in (ROOT / name).rglob("*.py"))
 SCHEMAS = ROOT / "workflow/schemas"
-RULES = sorted([ROOT / "Snakefile", *(ROOT / "workflow").rglob("*.smk")])
+RULES = sorted(
+    [ROOT / "Snakefile", ROOT / "workflow/Snakefile", *(ROOT / "workflow").rglob("*.smk")]
+)
 
 # Modules that run what they read, and functions that do, or that start a shell.
 MODULES = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve", "jsonpickle"}

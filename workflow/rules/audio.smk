@@ -62,8 +62,8 @@ rule train_audio:
         work=AUDIO_STUDY.training_work,
     params:
         settings=AUDIO_STUDY.training,
-        device=config["device"],
-        unfinished=UNFINISHED,
+        device=unrecorded(config["device"]),
+        unfinished=unrecorded(UNFINISHED),
         code=code("train_audio.py"),
     script:
         "../scripts/train_audio.py"
@@ -87,7 +87,7 @@ rule predict_audio:
     params:
         selected_by=AUDIO_STUDY.selected_by,
         batch_size=AUDIO_STUDY["training"]["batch_size"],
-        device=config["device"],
+        device=unrecorded(config["device"]),
         code=code("predict_audio.py"),
     script:
         "../scripts/predict_audio.py"

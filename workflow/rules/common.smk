@@ -11,6 +11,7 @@ from vwta.workflow.catalogue import complete
 from vwta.workflow.configuration import (
     JUDGEMENT,
     check_config,
+    lay_over_own,
     read_files,
     read_judgement,
     read_protocols,
@@ -25,17 +26,25 @@ from vwta.workflow.uci import UCIStudy
 ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parents[1]
 OVERLAYS = [str(path) for path in workflow.overwrite_configfiles]
 FILES = read_files(ROOT)
+lay_over_own(config, ROOT)
 check_config(config, FILES, ROOT, OVERLAYS)
 share(ROOT)
 if not workflow.is_main_process:
     lock.attend()  # a submission to a cluster is at work between two of its jobs as well
 
+PLACE = os.path.expanduser(config["results"])
+
+
+if config["container"]:
+
+    container: config["container"]
+
 
 onstart:
-    lock.begin(Path("results"))
+    lock.begin(Path(PLACE))
 
 
-RESULTS = f"results/{config['tier']}"
+RESULTS = f"{PLACE}/{config['tier']}"
 LOGS = f"{RESULTS}/logs"
 FIGURES = f"{RESULTS}/figures"
 TABLES = f"{RESULTS}/tables"
@@ -105,14 +114,15 @@ wildcard_constraints:
     ending="|".join(AUDIO_STUDY.endings.values()),
 
 
-# They download, or gather small tables within a second: no submission to a cluster.
-localrules:
-    fetch_file,
-    lock_ansyn,
-    fetch_ansyn,
-    gather_recordings,
-    collect,
-    collect_curves,
+# Rules without a submission to a cluster: they download, or gather small tables within a second.
+LOCAL = [
+    "fetch_file",
+    "lock_ansyn",
+    "fetch_ansyn",
+    "gather_recordings",
+    "collect",
+    "collect_curves",
+]
 
 
 def code(script, *modules):
@@ -121,8 +131,8 @@ def code(script, *modules):
 
 
 def source(name):
-    """A file of the workflow's own sources."""
-    return os.path.relpath(ROOT / name)
+    """A file of the workflow's own sources, which is in no storage and has no module's prefix."""
+    return local(os.path.relpath(ROOT / name))
 
 
 def uci_file(wildcards):
@@ -155,9 +165,24 @@ def reported(name, caption="figure"):
     )
 
 
+def listed(path, category="Tables"):
+    """A table of numbers, for the report."""
+    return report(
+        path,
+        caption=f"../report/{category.lower()}.rst",
+        category=category,
+        labels={"table": Path(path).stem},
+    )
+
+
+def all_listed(paths, category="Tables"):
+    """Files of tables, of which the report shows those of numbers."""
+    return [listed(path, category) if path.endswith(".csv") else path for path in paths]
+
+
 def published(pattern):
     """Published files."""
-    return sorted(map(str, Path(PUBLISHED).glob(pattern)))
+    return [local(str(path)) for path in sorted(Path(PUBLISHED).glob(pattern))]
 
 
 def shown(suffix):

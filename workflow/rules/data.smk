@@ -6,7 +6,6 @@ UCI_FILES = {
     for name, entry in FILES["uci"].items()
     if "path" in entry["file"]  # otherwise a package brings it
 }
-PLACES = {"cache": CACHE, "mirror": MIRROR}
 RECORDINGS = f"{CACHE}/audio/sounds"
 SOUNDS = FILES["audio"]["sounds"]
 ANSYN = "audio/ansyn"  # below the cache, and below a mirror
@@ -47,7 +46,7 @@ rule fetch_file:
     params:
         checksums=lambda wildcards: uci_file(wildcards)["checksums"],
         file=lambda wildcards, output: uci_file(wildcards),
-        places=unrecorded(PLACES),
+        mirror=unrecorded(MIRROR),
         note=lambda wildcards, output: f"{NOTES}/{UCI_FILES[wildcards.file]}",
         until=unrecorded("the next runs continue without it"),
     script:
@@ -110,7 +109,7 @@ rule lock_ansyn:
         record=unrecorded(FILES["audio"]["ansyn"]["record"]),
         names=unrecorded(ANSYN_NAMES),
         lock=unrecorded(f"{ANSYN}.lock.json"),
-        places=unrecorded(PLACES),
+        mirror=unrecorded(MIRROR),
         note=unrecorded(f"{NOTES}/ansyn_lock"),
         until=unrecorded(WITHOUT_AUDIO),
     script:
@@ -135,7 +134,7 @@ rule fetch_ansyn:
         ),
     params:
         folder=unrecorded(ANSYN),
-        places=unrecorded(PLACES),
+        mirror=unrecorded(MIRROR),
         note=lambda wildcards, output: f"{NOTES}/ansyn_{Path(output[0]).stem}",
         until=unrecorded(WITHOUT_AUDIO),
     script:
@@ -176,7 +175,8 @@ rule gather_recordings:
         checksums=SOUNDS["file"]["checksums"],
         per_class=SOUNDS["per_class"],
         file=unrecorded(SOUNDS["file"]),
-        places=unrecorded(PLACES),
+        cache=unrecorded(CACHE),
+        mirror=unrecorded(MIRROR),
         note=unrecorded(f"{NOTES}/sounds"),
         until=unrecorded(WITHOUT_AUDIO),
     script:

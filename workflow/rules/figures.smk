@@ -169,7 +169,7 @@ rule table_protocols:
         f"{SYNTHETIC}/metrics/evaluation.parquet",
         f"{SYNTHETIC}/metrics/emd.parquet",
     output:
-        csv=f"{TABLES}/protocols.csv",
+        csv=listed(f"{TABLES}/protocols.csv"),
         markdown=f"{TABLES}/protocols.md",
     log:
         f"{LOGS}/table_protocols.log",
@@ -187,7 +187,7 @@ rule table_unused:
     input:
         f"{SYNTHETIC}/metrics/properties.parquet",
     output:
-        csv=f"{TABLES}/unused.csv",
+        csv=listed(f"{TABLES}/unused.csv"),
         markdown=f"{TABLES}/unused.md",
     log:
         f"{LOGS}/table_unused.log",
@@ -209,7 +209,7 @@ rule table_uci:
         printed=REPORTED["uci"],
         printed_sizes=REPORTED["uci_sizes"],
     output:
-        TARGETS["uci_tables"],
+        all_listed(TARGETS["uci_tables"]),
     log:
         f"{LOGS}/table_uci.log",
     resources:
@@ -228,7 +228,7 @@ rule table_audio:
         metrics=f"{AUDIO}/metrics/evaluation.parquet",
         printed=REPORTED["audio"],
     output:
-        TARGETS["audio_tables"],
+        all_listed(TARGETS["audio_tables"]),
     log:
         f"{LOGS}/table_audio.log",
     resources:

@@ -19,7 +19,7 @@ rule page:
 rule published_page:
     """The page that shows the published runs; nothing is trained."""
     input:
-        "results/report/index.html",
+        f"{PLACE}/report/index.html",
 
 
 rule report_page:
@@ -35,13 +35,13 @@ rule report_page:
         numbers=shown(".csv"),
         explorer=f"{SYNTHETIC}/explorer.safetensors",
     output:
-        TARGETS["page"],
+        report(TARGETS["page"][0], caption="../report/page.rst", category="Page"),
     log:
         f"{LOGS}/report_page.log",
     params:
         # they follow from the output: their change runs nothing
         pictures=lambda wildcards, input, output: catalogue.pictures(
-            workflow, input.figures, config["tier"], {}
+            workflow, input.figures, PLACE, {}
         ),
         options=OPTIONS,
         code=code("report_page.py"),
@@ -53,19 +53,19 @@ use rule report_page as report_published_page with:
     input:
         ASSETS,
         source("CITATION.cff"),
-        verdicts="results/report/verdicts.parquet",
-        differences="results/report/tables/differences.csv",
+        verdicts=f"{PLACE}/report/verdicts.parquet",
+        differences=f"{PLACE}/report/tables/differences.csv",
         metrics=published("*/*.parquet"),
         figures=published("*/figures/*.png"),
         tables=published("*/tables/*.md"),
         numbers=published("*/tables/*.csv"),
         explorer=published("synthetic/explorer.safetensors"),
     output:
-        "results/report/index.html",
+        f"{PLACE}/report/index.html",
     log:
-        "results/report/logs/report_published_page.log",
+        f"{PLACE}/report/logs/report_published_page.log",
     params:
         pictures=lambda wildcards, input, output: catalogue.pictures(
-            workflow, input.figures, config["tier"], PUBLISHED_RUNS
+            workflow, input.figures, PLACE, PUBLISHED_RUNS
         ),
         options="",

@@ -26,18 +26,19 @@ PUBLICATION = Publication(
 STAGE = PUBLICATION.stage
 
 
-# They change the repository, or prepare that: no submission to a cluster.
-localrules:
-    merge_published,
-    figure_published,
-    table_protocols_published,
-    table_unused_published,
-    table_uci_published,
-    table_audio_published,
-    publish,
-    publish_synthetic,
-    publish_uci,
-    publish_audio,
+# They change the repository, or prepare that.
+LOCAL += [
+    "merge_published",
+    "figure_published",
+    "table_protocols_published",
+    "table_unused_published",
+    "table_uci_published",
+    "table_audio_published",
+    "publish",
+    "publish_synthetic",
+    "publish_uci",
+    "publish_audio",
+]
 
 
 rule merge_published:

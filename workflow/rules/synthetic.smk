@@ -91,8 +91,8 @@ rule train_synthetic:
         training=STUDY["training"],
         protocol=STUDY.training,
         bins=STUDY.bins,
-        device=config["device"],
-        unfinished=UNFINISHED,
+        device=unrecorded(config["device"]),
+        unfinished=unrecorded(UNFINISHED),
         code=code("train_synthetic.py"),
     script:
         "../scripts/train_synthetic.py"
@@ -102,7 +102,11 @@ use rule train_synthetic as train_synthetic_stack with:
     # Train the networks of all seeds at once, each into its own file, if none exists yet or all do.
     # The parameters are those of a single network: it does not matter later which rule trained it.
     input:
-        data=STUDY.stack_data(DATA_FILE, NETWORK, workflow.is_main_process),
+        data=STUDY.stack_data(
+            DATA_FILE,
+            workflow.modifier.modify_path(NETWORK),
+            workflow.is_main_process,
+        ),
     output:
         expand(NETWORK, seed=STUDY["seeds"], allow_missing=True),
     log:

@@ -38,8 +38,8 @@ rule train_uci:
         settings=UCI_STUDY.training,
         splits=lambda wildcards: UCI_STUDY.splits(wildcards.dataset),
         K=UCI_STUDY["K"],
-        device=config["device"],
-        unfinished=UNFINISHED,
+        device=unrecorded(config["device"]),
+        unfinished=unrecorded(UNFINISHED),
         code=code("train_uci.py"),
     script:
         "../scripts/train_uci.py"

@@ -27,10 +27,13 @@ rule judge:
         predictions=[f"{SYNTHETIC}/explorer.safetensors"],
     output:
         TARGETS["verdicts"],
-        expand(
-            f"{TABLES}/{{name}}.{{suffix}}",
-            name=["verdicts", "differences", "tolerances"],
-            suffix=["csv", "md"],
+        all_listed(
+            expand(
+                f"{TABLES}/{{name}}.{{suffix}}",
+                name=["verdicts", "differences", "tolerances"],
+                suffix=["csv", "md"],
+            ),
+            "Verdicts",
         ),
     log:
         f"{LOGS}/judge.log",
@@ -49,13 +52,13 @@ use rule judge as judge_published with:
         metrics=published("*/*.parquet"),
         predictions=published("synthetic/explorer.safetensors"),
     output:
-        "results/report/verdicts.parquet",
+        f"{PLACE}/report/verdicts.parquet",
         expand(
-            "results/report/tables/{name}.{suffix}",
+            f"{PLACE}/report/tables/{{name}}.{{suffix}}",
             name=["verdicts", "differences", "tolerances"],
             suffix=["csv", "md"],
         ),
     log:
-        "results/report/logs/judge_published.log",
+        f"{PLACE}/report/logs/judge_published.log",
     params:
         tiers={study: record["tier"] for study, record in PUBLISHED_RUNS.items()},

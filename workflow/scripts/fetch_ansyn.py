@@ -6,14 +6,16 @@ from vwta.paper.downloads.fetch import fetch
 from vwta.paper.downloads.zenodo import read_lock
 from vwta.workflow.job import job
 from vwta.workflow.notes import noted
+from vwta.workflow.places import cache_of
 
 with job(snakemake):
     params = snakemake.params
     archive = Path(snakemake.output[0])
     with noted(params.note, params.until):
         files = read_lock(Path(snakemake.input.lock), [archive.name], params.folder)
+        file = files[archive.name]
         fetch(
-            files[archive.name],
-            Path(params.places["cache"]),
-            Path(params.places["mirror"]) if params.places["mirror"] else None,
+            file,
+            cache_of(str(archive), file.path),
+            Path(params.mirror) if params.mirror else None,
         )

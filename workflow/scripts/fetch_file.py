@@ -8,12 +8,14 @@ from pathlib import Path
 from vwta.paper.downloads.fetch import File, fetch
 from vwta.workflow.job import job
 from vwta.workflow.notes import noted
+from vwta.workflow.places import cache_of
 
 with job(snakemake):
     params = snakemake.params
     with noted(params.note, params.until):
+        file = File.of(params.file)
         fetch(
-            File.of(params.file),
-            Path(params.places["cache"]),
-            Path(params.places["mirror"]) if params.places["mirror"] else None,
+            file,
+            cache_of(snakemake.output[0], file.path),
+            Path(params.mirror) if params.mirror else None,
         )

@@ -14,6 +14,6 @@ with job(snakemake):
             folder=Path(snakemake.output[0]),
             archive=File.of(params.file),
             per_class=params.per_class,
-            cache=Path(params.places["cache"]),
-            mirror=Path(params.places["mirror"]) if params.places["mirror"] else None,
+            cache=Path(params.cache),
+            mirror=Path(params.mirror) if params.mirror else None,
         )

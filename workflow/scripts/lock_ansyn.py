@@ -5,6 +5,7 @@ from pathlib import Path
 from vwta.paper.downloads.zenodo import lock_record
 from vwta.workflow.job import job
 from vwta.workflow.notes import noted
+from vwta.workflow.places import cache_of
 
 with job(snakemake):
     params = snakemake.params
@@ -13,6 +14,6 @@ with job(snakemake):
             url=params.record,
             names=params.names,
             lock=params.lock,
-            cache=Path(params.places["cache"]),
-            mirror=Path(params.places["mirror"]) if params.places["mirror"] else None,
+            cache=cache_of(snakemake.output[0], params.lock),
+            mirror=Path(params.mirror) if params.mirror else None,
         )

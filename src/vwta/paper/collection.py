@@ -36,7 +36,7 @@ Part = tuple[pd.DataFrame, Mapping[str, Any]]
 KEYS = ["study", "protocol", "dataset", "method", "model", "K", "h", "tuned", "seed", "split"]
 KEYS += ["metric"]
 LISTED = ("protocol", "dataset", "seed", "split")
-FACTS = ("revision", "python", "processor", "accelerator", "data")
+FACTS = ("revision", "python", "processor", "accelerator", "device", "data")
 
 
 def collect(parts: Sequence[Path], path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from snakemake.iocontainers import Wildcards
 
 
-def complete(workflow: Any, root: Path, environment: str) -> None:
+def complete(workflow: Any, root: Path, local: Iterable[str], cpu: str, gpu: str) -> None:
     """Gives every rule of this workflow its environment, and a benchmark named after its log.
 
     A rule without outputs has no benchmark: Snakemake would take it for an output, and run the rule
@@ -23,18 +23,24 @@ def complete(workflow: Any, root: Path, environment: str) -> None:
     Arguments:
         workflow: Snakemake's, which may have rules of other workflows as well.
         root: folder of this workflow's sources.
-        environment: file of the environment, below that folder.
+        local: names of rules that no cluster runs; a module of another workflow may rename them.
+        cpu: file of the environment, below that folder.
+        gpu: that of rules that ask for a GPU.
     """
     for rule in workflow.rules:
         place = Path(rule.basedir.get_path_or_uri(secret_free=False))
         if not rule.log or not place.is_relative_to(root):
             continue
+        asked = rule.resources.get("gpu")
+        environment = gpu if asked is not None and asked.value else cpu
         rule.conda_env = os.path.relpath(root / environment, place)
         if not rule.output:
             continue
         rule.benchmark_modifier = rule.log_modifier
-        log = str(rule.log[0])
+        log = str(rule.ruleinfo.log.paths[0])  # without the prefix of a module
         rule.benchmark = log.replace("/logs/", "/benchmarks/", 1).removesuffix(".log") + ".tsv"
+    names = {rule.name for rule in workflow.rules}
+    workflow.localrules(*names.intersection(map(workflow.modifier.modify_rulename, local)))
 
 
 def describe(workflow: Any, target: str) -> dict[str, Any]:
@@ -83,20 +89,20 @@ def published_runs(folder: Path) -> dict[str, Any]:
 
 
 def pictures(
-    workflow: Any, figures: Iterable[str], tier: str, records: Mapping[str, Any]
+    workflow: Any, figures: Iterable[str], place: str, records: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """Facts about figures of a tier, or about published ones, with the rules that draw them.
 
     Arguments:
         workflow: Snakemake's.
         figures: their files; those of a published study lie in its folder.
-        tier: the tier of all others.
-        records: those of published studies.
+        place: folder of the results of all tiers.
+        records: those of published studies; a figure of no such study is one of the results.
     """
     found = []
     for path in map(Path, figures):
         record = records.get(path.parent.parent.name, {})
-        target = f"results/{record.get('tier', tier)}/figures/{path.name}"
+        target = f"{place}/{record['tier']}/figures/{path.name}" if record else str(path)
         outdated = f"figures/{path.stem}" in record.get("outdated", ())
         found.append({**describe(workflow, target), "path": str(path), "outdated": outdated})
     return found

@@ -11,6 +11,7 @@ from __future__ import annotations
 __all__ = [
     "check",
     "check_config",
+    "lay_over_own",
     "read_files",
     "read_judgement",
     "read_protocols",
@@ -101,6 +102,25 @@ def read_files(root: Path) -> dict[str, Any]:
     problems = problems or validation.data_contradictions(files)
     refuse(problems, "The table of files config/data.yaml")
     return files
+
+
+def lay_over_own(config: dict[str, Any], root: Path) -> None:
+    """Completes a configuration by the workflow's own, unless it has all keys.
+
+    It lacks some where the workflow runs in a folder without a `config/config.yaml`, or as a module
+    of another workflow.
+
+    Arguments:
+        config: the configuration, which is changed in place.
+        root: folder of the workflow's sources.
+    """
+    from snakemake.utils import update_config
+
+    if validation.has_all_keys(config, root / SCHEMAS / "config.schema.yaml"):
+        return
+    whole: dict[str, Any] = validation.load(root / MAIN)
+    update_config(whole, config)
+    config.update(whole)
 
 
 def check_config(

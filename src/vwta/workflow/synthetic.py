@@ -35,7 +35,7 @@ class SyntheticStudy(Study):
 
         Arguments:
             pattern: of the file of data.
-            network: of the file of a network, with the wildcard seed.
+            network: of the file of a network as Snakemake sees it, with the wildcard seed.
             is_planning: whether jobs are still to be chosen; a job that runs was.
         """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 __all__ = [
     "contradictions",
     "data_contradictions",
+    "has_all_keys",
     "load",
     "ownership_problems",
     "problems",
@@ -71,6 +72,12 @@ def problems(config: object, schema: Path) -> list[str]:
     lines = [line for error in sorted(errors, key=_order) for line in _lines(error, rules)]
     told = {line.partition(":")[0] for line in lines}
     return lines + [line for line in _not_finite(config, ()) if line.partition(":")[0] not in told]
+
+
+def has_all_keys(config: object, schema: Path) -> bool:
+    """Whether a configuration has every key that the schema in a file requires."""
+    errors = Draft202012Validator(load(schema)).iter_errors(config)
+    return not any(error.validator == "required" for error in errors)
 
 
 def contradictions(config: dict[str, Any], sets: list[str]) -> list[str]:

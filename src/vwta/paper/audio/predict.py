@@ -68,13 +68,14 @@ def predict(
         model = build(**specification)
         selected = named(specification["kind"], NETWORKS).criterion(selected_by)
         model.load_state_dict(below(f"{selected}.", tensors))
-    model = model.to(pick_device(device)).eval()
+    where = pick_device(device)
+    model = model.to(where).eval()
     found: dict[str, Tensor] = {}
     for name, files in folds.items():
         logger.info("%s", name)
-        atoms = _run(model, read_fold(files), batch_size, pick_device(device))
+        atoms = _run(model, read_fold(files), batch_size, where)
         found |= {f"{name}.{field}": value for field, value in atoms._asdict().items()}
-    record = provenance(code=code, training=metadata["provenance"])
+    record = provenance(code=code, device=where.type, training=metadata["provenance"])
     write_tensors(path, found, {"model": specification["kind"], "provenance": record})
 
 

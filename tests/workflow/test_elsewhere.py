@@ -1,0 +1,238 @@
+"""The workflow elsewhere: in another folder, from a checkout that is only read, as a module."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from loading import ROOT, environment
+from packaging.requirements import Requirement
+from questions import Snakemake
+from snakemake.utils import update_config
+
+from vwta.io.storage import read_tensors
+from vwta.workflow.places import cache_of
+
+JOB = re.compile(r"^(?:local)?rule (\w+):\n((?: {4}.*\n)+)", re.MULTILINE)
+NETWORK = "results/smoke/synthetic/paper/single_gaussian/hist/K9/seed1234.safetensors"
+MODULE = """
+module wta:
+    snakefile: {snakefile!r}
+    prefix: "nested"
+    config: config["wta"]
+
+use rule * from wta as wta_*
+"""
+
+SHOWN = """
+for rule in workflow.rules:
+    where = rule.name in workflow._localrules
+    print("RULE", rule.name, rule.conda_env, rule.container_img, where)
+"""
+
+
+def said(job: str, about: str) -> list[str]:
+    """The files that a dry run lists for a job as its input, output, log or benchmark."""
+    lines = re.findall(rf"^    {about}: (.*)$", job, re.MULTILINE)
+    return [
+        path.removesuffix(" (retrieve from storage)") for line in lines for path in line.split(", ")
+    ]
+
+
+def jobs(answer: str) -> set[tuple[str, tuple[str, ...]]]:
+    """Rules and outputs of all jobs of a dry run."""
+    return {(rule, tuple(said(text, "output"))) for rule, text in JOB.findall(answer)}
+
+
+@pytest.fixture(scope="module")
+def tree(
+    tmp_path_factory: pytest.TempPathFactory, copy_repository: Callable[[Path], Path]
+) -> Iterator[Path]:
+    """A checkout that nobody may write to."""
+    tree = copy_repository(tmp_path_factory.mktemp("home") / "tree")
+    (tree / "answer.txt").touch()  # of questions
+    folders = [tree, *(path for path in tree.rglob("*") if path.is_dir())]
+    for folder in folders:
+        folder.chmod(0o555)
+    yield tree
+    for folder in folders:
+        folder.chmod(0o755)
+
+
+@pytest.fixture(scope="module")
+def ask(tree: Path) -> Iterator[Callable[..., str]]:
+    """What a dry run in another folder says."""
+    with closing(Snakemake(tree)) as snakemake:
+
+        def ask(folder: Path, *arguments: str) -> str:
+            return snakemake.ask(
+                "--dry-run", "--cores", "1", "--directory", str(folder), *arguments
+            )
+
+        yield ask
+
+
+@pytest.fixture
+def smoke(tree: Path) -> str:
+    return str(tree / "config/smoke.yaml")
+
+
+def write(path: Path, content: Any) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+    return str(path)
+
+
+def test_both_snakefiles_are_one_workflow(
+    tree: Path, ask: Callable[..., str], smoke: str, tmp_path: Path
+) -> None:
+    found = [
+        jobs(ask(tmp_path, "-s", str(tree / name), "--configfile", smoke))
+        for name in ("Snakefile", "workflow/Snakefile")
+    ]
+    assert len(found[0]) > 100
+    assert found[0] == found[1]
+
+
+def test_own_files_are_found_from_another_folder(
+    ask: Callable[..., str], smoke: str, tmp_path: Path
+) -> None:
+    answer = ask(tmp_path, "--configfile", smoke, "--", "all", "published_page")
+    parts = [text for _, text in JOB.findall(answer)]
+    made = {path for text in parts for path in said(text, "output")}
+    needed = {path for text in parts for path in said(text, "input")} - made
+    assert any(path.endswith("config/reported/uci.csv") for path in needed)
+    assert [path for path in needed if not (tmp_path / path).exists()] == []
+    assert not [path for path in made if Path(path).is_absolute() or path.startswith("..")]
+
+
+def test_the_folder_has_its_own_configuration(
+    tree: Path, ask: Callable[..., str], smoke: str, tmp_path: Path
+) -> None:
+    config = yaml.safe_load((tree / "config/config.yaml").read_text())
+    update_config(config, yaml.safe_load(Path(smoke).read_text()))
+    del config["synthetic"]["protocols"]["literal"]  # which the workflow's own does not bring back
+    config["figures"] = {
+        name: {**own, "protocols": ["paper"]} if "protocols" in own else own
+        for name, own in config["figures"].items()
+    }
+    config["synthetic"]["explorer"]["protocols"] = ["paper"]
+    write(tmp_path / "config/config.yaml", {**config, "tier": "mine"})
+    outputs = {path for _, files in jobs(ask(tmp_path, "synthetic")) for path in files}
+    assert "results/mine/synthetic/paper/single_gaussian/metrics.parquet" in outputs
+    assert not [path for path in outputs if "/literal/" in path]
+
+
+def test_results_may_have_another_place(
+    ask: Callable[..., str], smoke: str, tmp_path: Path
+) -> None:
+    place = tmp_path / "my place"
+    overlay = write(tmp_path / "place.yaml", {"results": str(place)})
+    targets = ["all", "published_page"]
+    answer = ask(tmp_path / "work", "--configfile", smoke, overlay, "--", *targets)
+    for about in ("output", "log", "benchmark"):
+        files = [path for _, text in JOB.findall(answer) for path in said(text, about)]
+        assert len(files) > 50
+        others = [path for path in files if not path.startswith(f"{place}/")]
+        assert all(path.startswith("data/uci/") for path in others), others
+
+
+def test_a_module_has_all_jobs_under_its_names(
+    tree: Path, ask: Callable[..., str], smoke: str, tmp_path: Path
+) -> None:
+    alone = jobs(ask(tmp_path, "--configfile", smoke))
+    for name in ("Snakefile", "workflow/Snakefile"):
+        text = MODULE.format(snakefile=str(tree / name))
+        outer = write(tmp_path / name.replace("/", "_"), text)
+        config = write(tmp_path / "c.yaml", {"wta": yaml.safe_load(Path(smoke).read_text())})
+        answer = ask(tmp_path, "-s", outer, "--configfile", config)
+        assert "localrules directive" not in answer
+        assert jobs(answer) == {
+            (f"wta_{rule}", tuple(f"nested/{path}" for path in files)) for rule, files in alone
+        }
+        benchmarks = [path for _, part in JOB.findall(answer) for path in said(part, "benchmark")]
+        assert len(benchmarks) == len(alone) - 1
+        assert all(path.startswith("nested/results/smoke/benchmarks/") for path in benchmarks)
+
+
+def test_a_module_runs_and_a_change_of_device_repeats_nothing(tree: Path, tmp_path: Path) -> None:
+    """In its own folder, while the checkout is only read."""
+    before = contents(tree)
+    write(tmp_path / "Snakefile", MODULE.format(snakefile=str(tree / "Snakefile")))
+    settings = yaml.safe_load((tree / "config/smoke.yaml").read_text())
+    config = write(tmp_path / "config.yaml", {"wta": settings})
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--configfile", config]
+    triggers = ["--rerun-triggers", "mtime", "params", "input"]
+    arguments = [*command, *triggers, "--", f"nested/{NETWORK}"]
+    done = subprocess.run(
+        arguments, cwd=tmp_path, env=environment(tree), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    _, record = read_tensors(tmp_path / "nested" / NETWORK)
+    assert record["provenance"]["device"] == "cpu"
+    assert contents(tree) == before
+    write(tmp_path / "config.yaml", {"wta": {**settings, "device": "cuda"}})
+    done = subprocess.run(
+        [*arguments[:-2], "--dry-run", *arguments[-2:]],
+        cwd=tmp_path,
+        env=environment(tree),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Nothing to be done" in done.stdout + done.stderr
+
+
+def contents(tree: Path) -> dict[str, int]:
+    """Times of all files of a checkout, but for Python's own cache."""
+    files = (path for path in tree.rglob("*") if "__pycache__" not in path.parts)
+    return {str(path): path.lstat().st_mtime_ns for path in files if path.is_file()}
+
+
+@pytest.mark.parametrize(("device", "wanted"), [("auto", "cpu"), ("cuda", "gpu")])
+def test_environments_follow_the_device(
+    tree: Path, ask: Callable[..., str], tmp_path: Path, device: str, wanted: str
+) -> None:
+    """And a module keeps them, the image and what runs where Snakemake does."""
+    outer = MODULE.format(snakefile=str(tree / "workflow/Snakefile")) + SHOWN
+    settings = {"device": device, "container": "docker://example.org/vwta"}
+    config = write(tmp_path / "c.yaml", {"wta": settings})
+    answer = ask(tmp_path, "-s", write(tmp_path / "outer", outer), "--configfile", config, "-l")
+    rules = {name: rest for name, *rest in re.findall(r"RULE (\S+) (\S+) (\S+) (\S+)", answer)}
+    image = settings["container"]
+    assert rules["wta_train_uci"] == [f"../../envs/{wanted}.yaml", image, "False"]
+    assert rules["wta_evaluate_uci"] == ["../../envs/cpu.yaml", image, "False"]
+    assert rules["wta_fetch_file"] == ["../../envs/cpu.yaml", image, "True"]
+
+
+def test_version_of_snakemake_is_that_of_the_package() -> None:
+    (asked,) = re.findall(r'min_version\("([\d.]+)"\)', (ROOT / "workflow/Snakefile").read_text())
+    text = (ROOT / "pyproject.toml").read_text()
+    (declared,) = re.findall(r'"(snakemake>=[^"]+)"', text)
+    assert str(Requirement(declared).specifier) == f">={asked}"
+
+
+def test_the_catalog_finds_what_it_expects() -> None:
+    usage = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+    assert {"mandatory-flags", "software-stack-deployment", "report"} == usage.keys()
+    assert (ROOT / "config/README.md").read_text().startswith("# Configuration")
+    assert (ROOT / "workflow/Snakefile").is_file()
+    assert "report:" in (ROOT / "workflow/Snakefile").read_text()
+
+
+def test_the_image_has_what_make_installs() -> None:
+    text = (ROOT / "Containerfile").read_text()
+    assert "FROM docker.io/library/python:3.11-" in text
+    assert "python=3.11" in (ROOT / "envs/cpu.yaml").read_text()
+    for program in re.findall(r"python (\S+\.py)", text):
+        assert (ROOT / program).is_file()
+
+
+def test_an_output_that_is_elsewhere_has_no_cache() -> None:
+    with pytest.raises(ValueError, match="is not at uci/b below a folder"):
+        cache_of("data/uci/a", "uci/b")
