@@ -16,18 +16,18 @@ import torch
 from torch import Tensor, nn
 
 from vwta.distributions.calibration import coverage, crps, dequantised, pit, pit_deviation, step_of
+from vwta.distributions.transported import Transported
 from vwta.geometry.spaces import Box
 from vwta.io.errors import restored_from
 from vwta.io.provenance import provenance
 from vwta.io.storage import below, read_tensors, sha256, write_table
 from vwta.nn.networks import restore
 from vwta.paper.estimators import ESTIMATORS, measured_in
-from vwta.paper.metrics import nll, rmse, tidy
-from vwta.paper.networks import NETWORKS, build
-from vwta.paper.registry import named
+from vwta.paper.metrics import nll, risk, rmse, tidy
 from vwta.paper.uci.choice import LINE
 from vwta.paper.uci.datasets import official_splits
 from vwta.paper.uci.laws import Law, law_of, mean_of_atoms
+from vwta.paper.uci.networks import build, entry
 from vwta.paper.uci.search import Found, Search, find
 from vwta.paper.uci.splits import divide
 from vwta.training.stacking import Rows
@@ -176,6 +176,7 @@ def _measure(
         law, h = law_of(method, tested, test.x, space), None
         if ESTIMATORS[method].swept:
             held_out = law_of(method, tuned, validation.x, space)
+            assert not isinstance(law, Transported) and not isinstance(held_out, Transported)
             found = find(held_out, validation.y, search, deviation)
             h, law = found.h, law.with_bandwidth(found.h)
             if found.border:
@@ -183,14 +184,27 @@ def _measure(
                     "%s: the search for h ends at the interval's border, %.4g", method, h
                 )
             yield from ({**common, **row} for row in _search_rows(found, deviation))
-        mean = mean_of_atoms(tested, test.x)
+        mean = law.mean if ESTIMATORS[method].kernel == "law" else mean_of_atoms(tested, test.x)
         for row in _rows(law, mean, test.y, deviation, step, settings.level):
             yield {**common, "h": h, "tuned": h is not None, "n": len(test.y), **row}
-    if any(recipe.kernel == "own" for recipe in measured_in("uci", kind).values()):
+    yield from _risks(final, test, deviation, kind, settings.seed)
+    if any(recipe.kernel in ("own", "law") for recipe in measured_in("uci", kind).values()):
         diverged = sum(epoch > 0 for epoch in metadata["diverged"])
         count = len(metadata["diverged"])
         common = {"method": kind, "seed": settings.seed}
         yield {**common, "metric": "diverged", "value": diverged, "n": count}
+
+
+def _risks(
+    networks: Sequence[nn.Module], test: Rows, deviation: float, kind: str, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Quantisation risk of each network that has atoms, in original units."""
+    for restart, network in enumerate(networks):
+        points = getattr(network(test.x), "points", None)
+        if points is not None and _is_finite(network):
+            value = deviation**2 * risk(points, test.y)
+            common = {"method": kind, "seed": seed + restart}
+            yield {**common, "metric": "risk", "value": value, "n": len(test.y)}
 
 
 def _search_rows(found: Found, deviation: float) -> Iterator[dict[str, Any]]:
@@ -224,7 +238,7 @@ def _selection(metadata: Mapping[str, Any], selected_by: str | None) -> str:
     """Name of the stored weights to take."""
     if selected_by is None:
         return str(metadata["selected"])
-    return named(metadata["network"]["kind"], NETWORKS).criterion(selected_by)
+    return entry(metadata["network"]["kind"]).criterion(selected_by)
 
 
 def _load(stored: Mapping[str, Tensor], metadata: Mapping[str, Any], name: str) -> list[nn.Module]:

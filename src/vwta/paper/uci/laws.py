@@ -11,12 +11,13 @@ from torch import Tensor, nn
 
 from vwta.distributions.average import Average
 from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
+from vwta.distributions.transported import Transported
 from vwta.geometry.kernels import Gaussian
 from vwta.geometry.spaces import Box
 from vwta.paper.densities import Domain, density
 from vwta.paper.uci.choice import LINE
 
-Law = KernelMixture | VoronoiMixture | Average
+Law = KernelMixture | VoronoiMixture | Transported | Average
 
 
 def law_of(method: str, networks: Sequence[nn.Module], x: Tensor, space: Box = LINE) -> Law:
