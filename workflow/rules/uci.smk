@@ -36,7 +36,7 @@ rule train_uci:
         work=UCI_STUDY.work,
     params:
         settings=UCI_STUDY.training,
-        splits=lambda wildcards: UCI_STUDY.splits(wildcards.dataset),
+        splits=lambda wildcards: UCI_STUDY.splits(wildcards.dataset, wildcards.model),
         K=UCI_STUDY["K"],
         device=config["device"],
         unfinished=UNFINISHED,
@@ -60,8 +60,7 @@ rule evaluate_uci:
         runtime=growing(60),
     params:
         settings=UCI_STUDY.evaluation,
-        splits=lambda wildcards: UCI_STUDY.splits(wildcards.dataset),
-        models=lambda wildcards: UCI_STUDY.models(wildcards.protocol),
+        splits=UCI_STUDY.splits_by_model,
         K=UCI_STUDY["K"],
         code=code("evaluate_uci.py"),
     script:

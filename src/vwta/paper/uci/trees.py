@@ -103,5 +103,6 @@ def flatten(
             arrays["threshold"][of] = tree.threshold
             arrays["value"][of] = tree.value[:, 0, 0]
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
-    factors = {"scale": torch.tensor(scales), "start": torch.tensor(start)}
-    return tensors | {name: value.double() for name, value in factors.items()}
+    factors = {"scale": scales, "start": start}
+    double = torch.float64
+    return tensors | {name: torch.tensor(x, dtype=double) for name, x in factors.items()}
