@@ -6,11 +6,12 @@ TARGETS["uci"] = expand(
     f"{UCI}/metrics/{{table}}.parquet", table=["evaluation", "searches"]
 )
 COLLECTED["uci"] = {
-    table: expand(
-        f"{UCI}/{UCI_RUN}/{table}.parquet",
-        protocol=UCI_STUDY.protocols,
-        dataset=UCI_SETS,
-    )
+    table: [
+        f"{UCI}/{protocol}/{dataset}/{table}.parquet"
+        for protocol in UCI_STUDY.protocols
+        for dataset in UCI_STUDY.sets(protocol)
+        if dataset in UCI_SETS
+    ]
     for table in ("evaluation", "searches")
 }
 

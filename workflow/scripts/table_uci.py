@@ -19,11 +19,13 @@ with job(snakemake), tolerated(snakemake.output):
         pd.read_csv(snakemake.input[name]) for name in ("printed", "printed_sizes")
     )
     folder = Path(snakemake.output[0]).parent
-    protocols, datasets = snakemake.params.protocols, snakemake.params.datasets
-    write_sizes(sizes, printed_sizes, folder, datasets)
+    protocols, datasets = snakemake.params.protocols, snakemake.params.printed
+    own = snakemake.params.datasets
+    every = list(dict.fromkeys(name for names in own.values() for name in names))
+    write_sizes(sizes, printed_sizes, folder, every)
     write_headline(metrics, sizes, printed, folder, datasets)
     write_paired(metrics, folder, protocols, datasets)
     write_ablations(metrics, printed, folder, datasets)
     write_protocols(metrics, sizes, printed, folder, protocols, datasets)
     for protocol in protocols:
-        write_tables(metrics, searches, sizes, printed, folder, protocol, datasets)
+        write_tables(metrics, searches, sizes, printed, folder, protocol, own[protocol])

@@ -18,6 +18,7 @@ PLANNED = ("epochs", "batch_size", "learning_rate", "rate", "weight_decay")
 COMPARED = ("nll", "rmse")  # metrics with a figure
 # Tables of all protocols together.
 TABLES = ("headline", "paired", "ablations", "sizes", "protocols")
+CLEAN = "ours"  # the protocol that runs the data sets that nothing was tuned on
 UNKNOWN = {"rows": 1000}  # a user's own table is not counted before it is read
 
 
@@ -39,7 +40,8 @@ class UCIStudy(Study):
         super().__init__(settings, protocols)
         self.files = files
         entries = settings["datasets"]
-        self.asked = [set_name(entry) for entry in entries]
+        self.printed = [set_name(entry) for entry in entries]
+        self.asked = [*self.printed, *settings["clean"]]
         own = (entry for entry in entries if isinstance(entry, dict))
         self.own = {set_name(entry): entry for entry in own}
 
@@ -58,6 +60,10 @@ class UCIStudy(Study):
             for name in self.asked
             if (notes / name).exists() and not (cache / "uci" / f"{name}.safetensors").exists()
         ]
+
+    def sets(self, protocol: str) -> list[str]:
+        """The data sets that a protocol runs; those that nothing was tuned on are for one alone."""
+        return self.asked if protocol == CLEAN else self.printed
 
     def splits(self, dataset: str, model: str | None = None) -> int:
         """How many splits of a data set are run, with a model if one is named."""
