@@ -140,7 +140,8 @@ def test_splits_of_a_set(uci: UCIStudy) -> None:
     }
     assert [uci.splits(name, "ngboost") for name in ("boston", "protein", "houses")] == [5, 2, 3]
     assert uci.splits("boston", "mdn") == 20
-    assert uci.asked[-1] == "houses"
+    assert uci.printed[-1] == "houses"
+    assert uci.sets("ours") == [*uci.sets("paper"), *uci["clean"]] == uci.asked
     assert uci.lost_tables() == [
         f"mine/houses.csv: no such file; write its path as seen from {Path.cwd()}"
     ]

@@ -7,6 +7,7 @@ import pandas as pd
 from vwta.io.storage import read_table
 from vwta.paper.uci.headline import write_headline
 from vwta.paper.uci.paired import write_ablations, write_paired
+from vwta.paper.uci.rivals import costs_of, write_costs, write_rivals
 from vwta.paper.uci.tables import write_protocols, write_sizes, write_tables
 from vwta.workflow.job import job
 from vwta.workflow.tolerance import tolerated
@@ -24,6 +25,8 @@ with job(snakemake), tolerated(snakemake.output):
     every = list(dict.fromkeys(name for names in own.values() for name in names))
     write_sizes(sizes, printed_sizes, folder, every)
     write_headline(metrics, sizes, printed, folder, datasets)
+    write_rivals(metrics, sizes, folder, every)
+    write_costs(costs_of(Path(snakemake.input.metrics)), folder, every)
     write_paired(metrics, folder, protocols, datasets)
     write_ablations(metrics, printed, folder, datasets)
     write_protocols(metrics, sizes, printed, folder, protocols, datasets)

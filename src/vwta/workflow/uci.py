@@ -17,7 +17,7 @@ from vwta.workflow.validation import set_name
 PLANNED = ("epochs", "batch_size", "learning_rate", "rate", "weight_decay")
 COMPARED = ("nll", "rmse")  # metrics with a figure
 # Tables of all protocols together.
-TABLES = ("headline", "paired", "ablations", "sizes", "protocols")
+TABLES = ("headline", "rivals", "rivals_more", "costs", "paired", "ablations", "sizes", "protocols")
 CLEAN = "ours"  # the protocol that runs the data sets that nothing was tuned on
 UNKNOWN = {"rows": 1000}  # a user's own table is not counted before it is read
 
