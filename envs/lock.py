@@ -50,8 +50,8 @@ def freeze() -> dict[str, str]:
     """Install the newest versions that pyproject.toml allows, and return the locks by file."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        main = installed(folder, "paper,opencv,workflow,dev")
-        more = installed(folder, "paper,opencv,workflow,dev,cluster")
+        main = installed(folder, "paper,opencv,rivals,workflow,dev")
+        more = installed(folder, "paper,opencv,rivals,workflow,dev,cluster")
     added = [pin for pin in more if pin not in main]
     if len(more) != len(main) + len(added):
         sys.exit(f"plugins for clusters want other versions than the rest: {' '.join(added)}")
@@ -161,7 +161,7 @@ def runtime(lock: dict[str, str], conda: dict[str, str]) -> dict[str, str]:
     What conda provides is not followed: conda also brings what that needs.
     """
     needed: dict[str, str] = {}
-    waiting = declared("paper", "opencv")
+    waiting = declared("paper", "opencv", "rivals")
     while waiting:
         requirement = Requirement(waiting.pop())
         name = canonicalize_name(requirement.name)

@@ -36,6 +36,7 @@ from vwta.paper.synthetic.tables import protocols_side_by_side
 from vwta.paper.synthetic.train import Settings, train
 from vwta.paper.synthetic.true_laws import SingleGaussian
 from vwta.paper.training import Job
+from vwta.paper.uci import networks as uci_networks
 from vwta.paper.uci.tables import write_tables
 
 ROOT = Path(__file__).parents[2]
@@ -186,7 +187,8 @@ def test_tables_know_the_same_names() -> None:
     assert {*ESTIMATORS, *methods.NETWORKS} <= METHODS.keys()
     assert methods.PROPOSED in ESTIMATORS
     assert {recipe.limit_of for recipe in ESTIMATORS.values()} - {None} <= ESTIMATORS.keys()
-    trained = {"synthetic": networks.NETWORKS, "uci": networks.NETWORKS, "audio": sphere.NETWORKS}
+    points, rivals = networks.NETWORKS, uci_networks.NETWORKS
+    trained = {"synthetic": points, "uci": {**points, **rivals}, "audio": sphere.NETWORKS}
     assert trained.keys() == studies.STUDIES.keys()
     for study, table in trained.items():
         assert networks_in(study).keys() <= table.keys()
@@ -195,7 +197,7 @@ def test_tables_know_the_same_names() -> None:
         measured = {recipe.network for recipe in estimators.measured_in(study).values()}
         assert measured == networks_in(study).keys()
     shown = networks_in("synthetic").keys() | networks_in("uci").keys()
-    assert shown == networks.NETWORKS.keys()
+    assert shown == points.keys() | rivals.keys()
     assert networks_in("audio").keys() == sphere.NETWORKS.keys()
     assert {problem.study for problem in problems.PROBLEMS.values()} == trained.keys()
 

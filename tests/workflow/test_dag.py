@@ -107,13 +107,15 @@ def uci(config: dict[str, Any]) -> Counter[str]:
         name: yaml.safe_load((folder / f"{name}.yaml").read_text())
         for name in [*protocols, *study["ablations"]]
     }
-    jobs["fetch_file"] = jobs["prepare_uci"] = len(sets)
-    jobs["train_uci"] = len(sets) * sum(
+    clean = study["clean"]  # of protocol `ours` alone
+    jobs["fetch_file"] = jobs["prepare_uci"] = len(sets) + len(clean)
+    jobs["train_uci"] = len(clean) * len(study["models"]) + len(sets) * sum(
         len(one.get("models", study["models"]))
         for one in switches.values()
         if "networks_of" not in one
     )
-    jobs["evaluate_uci"] = len(sets) * len(switches)
+    jobs["train_uci"] -= sum(of.get("year") == 0 for of in study["splits_of"].values())
+    jobs["evaluate_uci"] = len(sets) * len(switches) + len(clean)
     jobs["collect"] = 2  # metrics and searches
     jobs["figure_uci"] = len(protocols)
     # Searches of the two ensembles with a bandwidth.

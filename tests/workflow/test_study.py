@@ -10,6 +10,7 @@ from loading import ROOT
 from snakemake.iocontainers import Wildcards
 
 from vwta.paper.methods import networks_in
+from vwta.workflow import uci as workflow_uci
 from vwta.workflow.audio import AudioStudy
 from vwta.workflow.configuration import read_files, read_protocols
 from vwta.workflow.figures import (
@@ -137,22 +138,53 @@ def test_splits_of_a_set(uci: UCIStudy) -> None:
         "year": 1,
         "houses": 3,
     }
-    assert uci.asked[-1] == "houses"
+    assert [uci.splits(name, "ngboost") for name in ("boston", "protein", "houses")] == [5, 2, 3]
+    assert uci.splits("boston", "mdn") == 20
+    assert uci.printed[-1] == "houses"
+    assert uci.sets("ours") == [*uci.sets("paper"), *uci["clean"]] == uci.asked
     assert uci.lost_tables() == [
         f"mine/houses.csv: no such file; write its path as seen from {Path.cwd()}"
     ]
 
 
+def test_networks_without_their_package_are_left_out(
+    uci: UCIStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others are run all the same; without splits a network is left out too."""
+    wanted = {"wta", "hist", "mdn", "gaussian"}
+    monkeypatch.setattr(workflow_uci, "find_spec", lambda name: None if name == "zuko" else name)
+    assert {*uci.models("ours", "boston")} == wanted | {"ngboost"}
+    assert {*uci.models("ours", "year")} == wanted
+    assert [line.split(" To add")[0] for line in uci.left_out()] == [
+        "The UCI study continues without Spline flow: the package zuko is not installed."
+    ]
+    monkeypatch.setattr(workflow_uci, "find_spec", lambda name: name)
+    assert uci.left_out() == []
+    assert {*uci.models("ours", "boston")} == wanted | {"flow", "ngboost"}
+    assert uci.splits_by_model(job(protocol="paper", dataset="boston")) == dict.fromkeys(
+        ["wta", "hist", "mdn"], 20
+    )
+    ours = uci.splits_by_model(job(protocol="ours", dataset="protein"))
+    assert (ours["mdn"], ours["flow"]) == (5, 2)
+
+
+def test_a_network_has_its_own_settings(uci: UCIStudy) -> None:
+    flow = uci.training(job(protocol="ours", dataset="boston", model="flow"))
+    assert flow["own"] == uci["own"]["flow"]
+    assert uci.training(job(protocol="ours", dataset="boston", model="mdn"))["own"] == {}
+
+
 def test_settings_are_not_changed_by_asking(uci: UCIStudy) -> None:
-    first = uci.training(job(protocol="paper", dataset="year"))
-    assert first == uci.training(job(protocol="paper", dataset="year"))
+    year = job(protocol="paper", dataset="year", model="wta")
+    first = uci.training(year)
+    assert first == uci.training(year)
     assert first["widths"] == [100]
     assert first["plan"]["epochs"] == 1000
 
 
 def test_time_of_a_training_grows_with_its_passes(uci: UCIStudy) -> None:
     def minutes(dataset: str, attempt: int = 1) -> int:
-        return uci.minutes(job(protocol="paper", dataset=dataset), attempt)
+        return uci.minutes(job(protocol="paper", dataset=dataset, model="wta"), attempt)
 
     assert minutes("boston") < minutes("year")
     assert minutes("year", attempt=2) == 2 * minutes("year")

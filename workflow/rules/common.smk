@@ -87,14 +87,17 @@ UCI_SETS = [name for name in UCI_STUDY.asked if name not in ABSENT]
 AUDIO_ABSENT = AUDIO_STUDY.absent(Path(NOTES))
 
 if workflow.is_main_process:
-    for line in warnings(
-        ABSENT,
-        AUDIO_ABSENT,
-        NOTES,
-        CACHE,
-        workflow.nodes,
-        workflow.resource_settings.cores,
-    ):
+    for line in [
+        *UCI_STUDY.left_out(),
+        *warnings(
+            ABSENT,
+            AUDIO_ABSENT,
+            NOTES,
+            CACHE,
+            workflow.nodes,
+            workflow.resource_settings.cores,
+        ),
+    ]:
         logger.warning(line)
 
 

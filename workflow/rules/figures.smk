@@ -216,7 +216,8 @@ rule table_uci:
         runtime=growing(5),
     params:
         protocols=UCI_STUDY["protocols"],
-        datasets=UCI_STUDY.asked,
+        datasets={name: UCI_STUDY.sets(name) for name in UCI_STUDY["protocols"]},
+        printed=UCI_STUDY.printed,
         code=code("table_uci.py"),
     script:
         "../scripts/table_uci.py"

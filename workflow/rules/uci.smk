@@ -6,11 +6,12 @@ TARGETS["uci"] = expand(
     f"{UCI}/metrics/{{table}}.parquet", table=["evaluation", "searches"]
 )
 COLLECTED["uci"] = {
-    table: expand(
-        f"{UCI}/{UCI_RUN}/{table}.parquet",
-        protocol=UCI_STUDY.protocols,
-        dataset=UCI_SETS,
-    )
+    table: [
+        f"{UCI}/{protocol}/{dataset}/{table}.parquet"
+        for protocol in UCI_STUDY.protocols
+        for dataset in UCI_STUDY.sets(protocol)
+        if dataset in UCI_SETS
+    ]
     for table in ("evaluation", "searches")
 }
 
@@ -36,7 +37,7 @@ rule train_uci:
         work=UCI_STUDY.work,
     params:
         settings=UCI_STUDY.training,
-        splits=lambda wildcards: UCI_STUDY.splits(wildcards.dataset),
+        splits=lambda wildcards: UCI_STUDY.splits(wildcards.dataset, wildcards.model),
         K=UCI_STUDY["K"],
         device=unrecorded(config["device"]),
         unfinished=unrecorded(UNFINISHED),
@@ -60,8 +61,7 @@ rule evaluate_uci:
         runtime=growing(60),
     params:
         settings=UCI_STUDY.evaluation,
-        splits=lambda wildcards: UCI_STUDY.splits(wildcards.dataset),
-        models=lambda wildcards: UCI_STUDY.models(wildcards.protocol),
+        splits=UCI_STUDY.splits_by_model,
         K=UCI_STUDY["K"],
         code=code("evaluate_uci.py"),
     script:

@@ -8,14 +8,13 @@ from vwta.paper.uci.evaluate import Settings, evaluate
 from vwta.workflow.job import job
 
 with job(snakemake), ExitStack() as stack:
-    splits = range(snakemake.params.splits)
+    splits = snakemake.params.splits
     folders = {
-        model: stack.enter_context(unbundled(Path(snakemake.input[model])))
-        for model in snakemake.params.models
+        model: stack.enter_context(unbundled(Path(snakemake.input[model]))) for model in splits
     }
     evaluate(
         networks={
-            model: [folder / f"split{split}.safetensors" for split in splits]
+            model: [folder / f"split{split}.safetensors" for split in range(splits[model])]
             for model, folder in folders.items()
         },
         data=Path(snakemake.input.data),

@@ -1,7 +1,8 @@
 r"""Scores and calibration of laws on the real line: plain functions of a law and its targets.
 
 A law has batch shape `(n,)`, one for each target, and targets are `(n, 1)` or `(n,)`. The laws are
-those of :func:`vwta.distributions.line.truncated_kernels`. Everything is in float64, without
+those of :func:`vwta.distributions.line.truncated_kernels`, and those that an increasing map carries
+to a Gaussian (:func:`~vwta.distributions.line.transported_laws`). Everything is in float64, without
 gradients.
 """
 
@@ -10,12 +11,20 @@ from __future__ import annotations
 __all__ = ["coverage", "crps", "dequantised", "pit", "pit_deviation", "step_of"]
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 from torch.distributions import Distribution
 
-from vwta.distributions.line import TruncatedKernels, cdf, log_mass_between, truncated_kernels
+from vwta.distributions.line import (
+    TruncatedKernels,
+    cdf,
+    log_mass_between,
+    transported_laws,
+    truncated_kernels,
+)
+from vwta.distributions.transported import Transported
 from vwta.geometry.intervals import NODES, WEIGHTS
 
 OFFSETS = (-7.0, -3.0, 0.0, 3.0, 7.0)  # in bandwidths: where intervals end
@@ -39,7 +48,10 @@ def crps(law: Distribution, y: Tensor) -> Tensor:
         >>> crps(law, torch.zeros(1))
         tensor([0.2337], dtype=torch.float64)
     """
-    y, kernels = _targets(law, y), truncated_kernels(law)
+    y, transported = _targets(law, y), transported_laws(law)
+    if transported:
+        return _crps_transported(transported, y)
+    kernels = truncated_kernels(law)
     count = kernels.points.shape[-1]
     rows = TruncatedKernels(*(x.reshape(-1, count) for x in kernels))
     uncut = bool(rows.left.isinf().all() and rows.right.isinf().all())
@@ -191,6 +203,23 @@ def _crps_cut(kernels: TruncatedKernels, y: Tensor) -> Tensor:
     part = TruncatedKernels(*(x[row, kernel, None] for x in kernels)).mass_below(nodes)
     values.view(-1, len(NODES)).index_add_(0, row * width.shape[1] + interval, part)
     return ((values**2 @ y.new_tensor(WEIGHTS)) * width).sum(1)
+
+
+@torch.no_grad()
+def _crps_transported(laws: Sequence[Transported], y: Tensor) -> Tensor:
+    """The score of an average of laws by quadrature between their quantiles and y, `(n,)`."""
+    quantiles = [law.from_normal(law.ends()).double() for law in laws]
+    ends = torch.cat([*quantiles, y[None]]).sort(0).values
+    step = max(1, WORK // max(1, y.numel()))
+    score = torch.zeros_like(y)
+    for start in range(0, len(ends) - 1, step):
+        part = ends[start : start + step + 1]
+        width, middle = part.diff(dim=0), (part[1:] + part[:-1]) / 2
+        for node, weight in zip(NODES, WEIGHTS, strict=True):
+            t = middle + float(node) * width
+            below = sum((law.cdf(t) for law in laws), torch.zeros_like(t)) / len(laws)
+            score += (float(weight) * width * (below - (middle >= y).to(y)).square()).sum(0)
+    return score
 
 
 def _ends(kernels: TruncatedKernels) -> Tensor:

@@ -9,11 +9,20 @@ the left and one to the right:
 Uncut kernels reach to infinity, cells of a Voronoi mixture end midway to the next atom or at the
 side of the box, and an average of laws has the truncated kernels of all of them. Where the kernels
 of a Voronoi mixture have centres of their own, these take the place of the atoms.
+
+Masses and distribution functions are also there for laws that an increasing map carries to a
+Gaussian (:class:`~vwta.distributions.transported.Transported`), and for averages of these.
 """
 
 from __future__ import annotations
 
-__all__ = ["TruncatedKernels", "cdf", "log_mass_between", "truncated_kernels"]
+__all__ = [
+    "TruncatedKernels",
+    "cdf",
+    "log_mass_between",
+    "transported_laws",
+    "truncated_kernels",
+]
 
 import math
 from typing import NamedTuple
@@ -25,6 +34,7 @@ from torch.distributions import Distribution
 from vwta.distributions.atoms import broadcast_shapes, safe_log
 from vwta.distributions.average import Average
 from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
+from vwta.distributions.transported import Transported
 from vwta.geometry.intervals import log_gaussian
 from vwta.geometry.memory import in_parts, slices
 from vwta.geometry.spaces import Box
@@ -123,6 +133,13 @@ def truncated_kernels(law: Distribution) -> TruncatedKernels:
     )
 
 
+def transported_laws(law: Distribution) -> tuple[Transported, ...]:
+    """The law on the line itself, or those that it is an average of, if all are transported."""
+    laws = law.laws if isinstance(law, Average) else (law,)
+    found = tuple(each for each in laws if isinstance(each, Transported))
+    return found if len(found) == len(laws) else ()
+
+
 def log_mass_between(law: Distribution, low: Tensor | float, high: Tensor | float) -> Tensor:
     r"""Log of a law's mass in intervals, :math:`\log \int_{low}^{high} p(y) dy`, in float64.
 
@@ -130,7 +147,7 @@ def log_mass_between(law: Distribution, low: Tensor | float, high: Tensor | floa
     `low >= high` it is -inf.
 
     Arguments:
-        law: law on the line, see :func:`truncated_kernels`.
+        law: law on the line, see :func:`truncated_kernels` and :func:`transported_laws`.
         low: lower ends, `(*)`, which broadcast against the batch shape; may be infinite. They have
             no event axis, unlike the argument of `log_prob`.
         high: upper ends, likewise.
@@ -141,6 +158,10 @@ def log_mass_between(law: Distribution, low: Tensor | float, high: Tensor | floa
         >>> log_mass_between(law, 4.0, 5.0)  # 40 standard deviations away
         tensor(-804.6084, dtype=torch.float64)
     """
+    transported = transported_laws(law)
+    if transported:
+        terms = [_log_transported(each, low, high) for each in transported]
+        return torch.logsumexp(torch.stack(terms), 0) - math.log(len(terms))
     kernels = truncated_kernels(law)
     like = kernels.points
     low, high = (
@@ -154,7 +175,7 @@ def cdf(law: Distribution, y: Tensor | float) -> Tensor:
     r"""Distribution function :math:`F(y) = \int_{-\infty}^y p(t) dt`, in float64.
 
     Arguments:
-        law: law on the line, see :func:`truncated_kernels`.
+        law: law on the line, see :func:`truncated_kernels` and :func:`transported_laws`.
         y: numbers, `(*)`, which broadcast against the batch shape, without an event axis.
 
     Example:
@@ -166,6 +187,8 @@ def cdf(law: Distribution, y: Tensor | float) -> Tensor:
     """
     if isinstance(law, Average):
         return law.mean_of(torch.stack([cdf(each, y) for each in law.laws]))
+    if isinstance(law, Transported):
+        return law.cdf(torch.as_tensor(y)).detach().double()
     if isinstance(law, VoronoiMixture):
         return _cdf_of_cells(truncated_kernels(law), y)
     return log_mass_between(law, -math.inf, y).exp()
@@ -200,6 +223,13 @@ def _log_mass_between(low: Tensor, high: Tensor, *kernels: Tensor) -> Tensor:
     each = (TruncatedKernels(*x) for x in zip(*(x.unbind(-1) for x in kernels), strict=True))
     terms = [kernel.log_mass_between(low, high) for kernel in each]  # one by one: little memory
     return torch.logsumexp(torch.stack(terms), 0).clamp_max(0)
+
+
+def _log_transported(law: Transported, low: Tensor | float, high: Tensor | float) -> Tensor:
+    """Log of the mass of a law between numbers, from that of the Gaussian between their images."""
+    a, b = (law.to_normal(torch.as_tensor(y))[0].detach().double() for y in (low, high))
+    inside = _log_gaussian(a, b, b - a)
+    return torch.where(b > a, inside, -math.inf)
 
 
 def _atoms(law: KernelMixture | VoronoiMixture) -> tuple[Tensor, Tensor, Tensor]:

@@ -6,7 +6,8 @@ __all__ = ["Domain", "densities", "density"]
 
 from typing import NamedTuple
 
-from torch import nn
+from torch import Tensor, nn
+from torch.distributions import Distribution
 
 from vwta.geometry.kernels import Kernel, Uniform
 from vwta.geometry.spaces import Space
@@ -35,12 +36,26 @@ def density(method: str, network: nn.Module, domain: Domain) -> nn.Module:
         domain: where targets live.
     """
     recipe = ESTIMATORS[method]
+    if recipe.kernel == "law":
+        return _LawOf(network)
     if recipe.kernel == "own":
         return MixtureDensity(network, type(domain.kernel))
     if recipe.kernel == "none":
         return Estimator(network, weighted=recipe.weighted)
     kernel = domain.kernel if recipe.swept else Uniform()
     return Estimator(network, kernel, domain.space if recipe.cut else None, recipe.weighted)
+
+
+class _LawOf(nn.Module):
+    """The density of a network whose output has a `law`."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: Tensor) -> Distribution:
+        law: Distribution = self.network(x).law
+        return law
 
 
 def densities(study: str, kind: str, network: nn.Module, domain: Domain) -> dict[str, nn.Module]:

@@ -16,11 +16,12 @@ __all__ = ["ESTIMATORS", "KERNELS", "Recipe", "measured_in", "swept_in"]
 from dataclasses import dataclass
 from typing import Literal
 
-Kernel = Literal["none", "uniform", "bandwidth", "own"]
+Kernel = Literal["none", "uniform", "bandwidth", "own", "law"]
 
 # From the roughest on: atoms alone; uniform; with a bandwidth h that is chosen after training; with
-# scales that the network gives for each atom. Distances are measured in this order.
-KERNELS: tuple[Kernel, ...] = ("none", "uniform", "bandwidth", "own")
+# scales that the network gives for each atom; none, as the network gives the whole law. Distances
+# are measured in this order.
+KERNELS: tuple[Kernel, ...] = ("none", "uniform", "bandwidth", "own", "law")
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,9 @@ ESTIMATORS: dict[str, Recipe] = {
     "mdn_ensemble": Recipe("mdn", "own", averaged=True, studies=("uci",)),
     "gaussian": Recipe("gaussian", "own", studies=("uci",)),
     "gaussian_ensemble": Recipe("gaussian", "own", averaged=True, studies=("uci",)),
+    "flow": Recipe("flow", "law", studies=("uci",)),
+    "flow_ensemble": Recipe("flow", "law", averaged=True, studies=("uci",)),
+    "ngboost": Recipe("ngboost", "own", studies=("uci",)),
     "m_vmf": Recipe("m_vmf", "own", studies=("audio",)),
 }
 

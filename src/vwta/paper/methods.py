@@ -69,6 +69,7 @@ class Network:
         drawn: whether predictions are drawn as atoms with their cells, or with circles of one
             standard deviation.
         on_grid: whether its atoms are the bins of a grid, which the configuration has for each K.
+        package: what it needs of the extra `rivals`; without it the network is left out.
     """
 
     title: str
@@ -76,6 +77,7 @@ class Network:
     studies: tuple[str, ...]
     drawn: Literal["cells", "circles"]
     on_grid: bool = False
+    package: str | None = None
 
 
 # Panels and tables are `nll`, `emd` and `risk` (figures against K), `nll against h`, `tuned`
@@ -167,6 +169,10 @@ METHODS: dict[str, Method] = {
     "gaussian_ensemble": Method(
         "Deep Ensembles, re-run", "#6B5E00", "*", panels={"uci": 8, "uci main": 5}, extra=True
     ),
+    # On fewer splits than the others: only tables of common splits have them.
+    "flow": Method("Spline flow", "#882255", "D", "--", extra=True),
+    "flow_ensemble": Method("Spline flow ensemble", "#44112B", "d", extra=True),
+    "ngboost": Method("NGBoost", "#117733", "8", extra=True),
     "pbp": Method("PBP", "#8C8C8C", "v", panels={"uci": 0}, printed=True),
     "mc_dropout": Method("MC Dropout", "#6E6E6E", "d", panels={"uci": 1}, printed=True),
     "deep_ensembles": Method(
@@ -198,6 +204,8 @@ NETWORKS: dict[str, Network] = {
         on_grid=True,
     ),
     "gaussian": Network("Gaussian", outputs=4, studies=("uci",), drawn="circles"),
+    "flow": Network("Spline flow", outputs=5, studies=("uci",), drawn="circles", package="zuko"),
+    "ngboost": Network("NGBoost", outputs=2, studies=("uci",), drawn="circles", package="ngboost"),
     "m_vmf": Network("M-vMF", outputs=5, studies=("audio",), drawn="circles"),
 }
 

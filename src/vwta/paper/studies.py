@@ -46,7 +46,7 @@ STUDIES: dict[str, Study] = {
         heading="UCI",
         metrics=("evaluation", "searches", "sizes"),
         prefix="uci",
-        tables=("uci_headline", "uci_paired", "uci_ablations"),
+        tables=("uci_headline", "uci_rivals", "uci_paired", "uci_ablations"),
         figures=("uci_nll_paper", "uci_nll_ours"),
     ),
     "audio": Study(

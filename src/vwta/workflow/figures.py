@@ -315,7 +315,7 @@ def uci_figures(study: UCIStudy, table: str, reported: str) -> dict[str, Figure]
         return Figure(place, "", about, files, shown, labels=labels, category="UCI study")
 
     for protocol in study["protocols"]:
-        shown = {"protocol": protocol, "datasets": study.asked}
+        shown = {"protocol": protocol, "datasets": study.sets(protocol)}
         for metric in COMPARED:
             name, about = f"uci_{metric}_{protocol}", "uci_comparison"
             found[name] = figure("comparison", about, compared, **shown, metric=metric)

@@ -5,17 +5,20 @@ from __future__ import annotations
 __all__ = ["UCIStudy"]
 
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from vwta.paper.estimators import ESTIMATORS, swept_in
+from vwta.paper.methods import NETWORKS
 from vwta.workflow.study import Study
 from vwta.workflow.validation import set_name
 
 PLANNED = ("epochs", "batch_size", "learning_rate", "rate", "weight_decay")
 COMPARED = ("nll", "rmse")  # metrics with a figure
 # Tables of all protocols together.
-TABLES = ("headline", "paired", "ablations", "sizes", "protocols")
+TABLES = ("headline", "rivals", "rivals_more", "costs", "paired", "ablations", "sizes", "protocols")
+CLEAN = "ours"  # the protocol that runs the data sets that nothing was tuned on
 UNKNOWN = {"rows": 1000}  # a user's own table is not counted before it is read
 
 
@@ -37,7 +40,8 @@ class UCIStudy(Study):
         super().__init__(settings, protocols)
         self.files = files
         entries = settings["datasets"]
-        self.asked = [set_name(entry) for entry in entries]
+        self.printed = [set_name(entry) for entry in entries]
+        self.asked = [*self.printed, *settings["clean"]]
         own = (entry for entry in entries if isinstance(entry, dict))
         self.own = {set_name(entry): entry for entry in own}
 
@@ -57,23 +61,53 @@ class UCIStudy(Study):
             if (notes / name).exists() and not (cache / "uci" / f"{name}.safetensors").exists()
         ]
 
-    def splits(self, dataset: str) -> int:
-        """How many splits of a data set are run."""
+    def sets(self, protocol: str) -> list[str]:
+        """The data sets that a protocol runs; those that nothing was tuned on are for one alone."""
+        return self.asked if protocol == CLEAN else self.printed
+
+    def splits(self, dataset: str, model: str | None = None) -> int:
+        """How many splits of a data set are run, with a model if one is named."""
         most: int = self["splits"]
         if dataset in self.own:
-            return int(self.own[dataset].get("splits", most))
-        return int(min(most, self.files[dataset]["splits"]["count"]))
+            most = self.own[dataset].get("splits", most)
+        else:
+            most = min(most, self.files[dataset]["splits"]["count"])
+        fewer = self["splits_of"].get(model, {})
+        return int(min(most, fewer.get(dataset, fewer.get("others", most))))
 
-    def models(self, protocol: str) -> list[str]:
-        """The networks that a protocol evaluates: all of the study, or those that it names."""
+    def models(self, protocol: str, dataset: str) -> list[str]:
+        """The networks that a protocol evaluates on a data set.
+
+        They are all of the study, or those that the protocol names, without those whose package is
+        not installed, and those that are not run on the data set.
+        """
         wanted = self.protocols[protocol].get("models", self["models"])
-        return [name for name in self["models"] if name in wanted]
+        return [
+            name
+            for name in self["models"]
+            if name in wanted and not _lacking(name) and self.splits(dataset, name)
+        ]
+
+    def splits_by_model(self, wildcards: Any) -> dict[str, int]:
+        """How many splits the job evaluates, for each of its networks."""
+        dataset = wildcards.dataset
+        models = self.models(wildcards.protocol, dataset)
+        return {model: self.splits(dataset, model) for model in models}
+
+    def left_out(self) -> list[str]:
+        """A line for each network that is left out, as its package is not installed."""
+        return [
+            f"The UCI study continues without {NETWORKS[name].title}: the package {package} is not "
+            'installed. To add it: pip install "vwta[rivals]"'
+            for name in self["models"]
+            if (package := _lacking(name))
+        ]
 
     def networks_by_model(self, pattern: str) -> Callable[[Any], dict[str, str]]:
         """Input function: the networks of each model of the job's protocol."""
         return lambda wildcards: {
             model: self.network(pattern.replace("{model}", model))(wildcards)
-            for model in self.models(wildcards.protocol)
+            for model in self.models(wildcards.protocol, wildcards.dataset)
         }
 
     def training(self, wildcards: Any) -> dict[str, Any]:
@@ -81,7 +115,8 @@ class UCIStudy(Study):
         switches = self.protocols[wildcards.protocol]
         settings = self._sizes(wildcards) | switches["data"] | switches["training"]
         plan = {name: settings.pop(name) for name in PLANNED}
-        return {"plan": plan, "seed": self["seed"], "bins": self["bins"], **settings}
+        own = self["own"].get(wildcards.model, {})
+        return {"plan": plan, "seed": self["seed"], "bins": self["bins"], "own": own, **settings}
 
     def _sizes(self, wildcards: Any) -> dict[str, Any]:
         """Sizes and lengths of the job's training: of its protocol, on its data set."""
@@ -103,7 +138,8 @@ class UCIStudy(Study):
 
     def _passes(self, wildcards: Any, epochs: int) -> int:
         """Passes over a row in so many epochs, over all networks of a job."""
-        networks: int = self.splits(wildcards.dataset) * self._sizes(wildcards)["restarts"]
+        splits = self.splits(wildcards.dataset, wildcards.model)
+        networks: int = splits * self._sizes(wildcards)["restarts"]
         return epochs * networks * self._rows(wildcards)
 
     def _rows(self, wildcards: Any) -> int:
@@ -116,14 +152,16 @@ class UCIStudy(Study):
     def minutes(self, wildcards: Any, attempt: int) -> int:
         """The time limit of a training, by the passes that it takes at most.
 
-        The slowest of those measured (docs/cluster.md) took 10 ms for 1,000 passes over a row.
+        The slowest of those measured (docs/cluster.md) took 10 ms for 1,000 passes over a row;
+        those that need an extra took up to four times as long.
         """
         settings = self._sizes(wildcards)
         epochs = settings["epochs"]
         if settings["steps"]:
             most = 1 + settings["steps"] * settings["batch_size"] // self._rows(wildcards)
             epochs = min(epochs, most)
-        return attempt * (20 + self._passes(wildcards, epochs) // (6 * 10**6))
+        factor = 4 if NETWORKS[wildcards.model].package else 1
+        return attempt * (20 + factor * self._passes(wildcards, epochs) // (6 * 10**6))
 
     def searched(self, protocol: str) -> list[str]:
         """The methods whose bandwidth a protocol searches; those of ensembles last."""
@@ -141,6 +179,12 @@ class UCIStudy(Study):
         kinds = ("main", "nll", "rmse", "more")
         own = [f"uci_{kind}_{name}" for kind in kinds for name in self["protocols"]]
         return [*(f"uci_{name}" for name in TABLES), *own]
+
+
+def _lacking(model: str) -> str | None:
+    """The package of an extra that a network needs and that is not installed."""
+    package = NETWORKS[model].package
+    return package if package and find_spec(package) is None else None
 
 
 def _swept(averaged: bool) -> list[str]:

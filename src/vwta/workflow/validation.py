@@ -163,11 +163,21 @@ def data_contradictions(table: dict[str, Any]) -> list[str]:
                 for key in file
                 if key not in allowed
             ]
+            lines += _sources(place, file.get("sources", []))
             path = file.get("path", place)
             if path in seen:
                 lines.append(f"{place}.path = {path}: is that of {seen[path]} too")
             seen[path] = place
     return lines
+
+
+def _sources(place: str, sources: list[dict[str, str]]) -> Iterator[str]:
+    """Faults of the places that a file may come from: an address, or a package."""
+    for index, source in enumerate(sources):
+        given, package = source.keys(), {"package", "version", "member"}
+        if given != package and ("url" not in given or given & {"package", "version"}):
+            must = "must have url (and member if it is an archive), or package, version and member"
+            yield f"{place}.sources[{index}]: {must}"
 
 
 def set_name(entry: str | dict[str, Any]) -> str:
@@ -192,6 +202,11 @@ def _uci(study: dict[str, Any], sets: list[str]) -> Iterator[str]:
         elif name in names or (entry is not name and name in sets):
             yield f"{place} = {entry}: there is another data set {name}; rename the file"
         names.append(name)
+    for index, name in enumerate(study["clean"]):
+        if name not in sets or name in names:
+            known = [other for other in sets if other not in names]
+            must = f"must be one of {', '.join(known)}, and not in uci.datasets"
+            yield f"uci.clean[{index}] = {name}: {must}"
     if study["headline"] not in study["protocols"]:
         yield f"uci.headline = {study['headline']}: must be in uci.protocols = {study['protocols']}"
     bins = study["bins"]

@@ -1,5 +1,6 @@
 """UCI data sets: small files of every format by the rules, the real ones by their hashes."""
 
+import bz2
 import os
 import struct
 from collections.abc import Callable, Iterable, Sequence
@@ -234,6 +235,32 @@ def test_wrong_files_are_named(tmp_path: Path, case: str) -> None:
         datasets.read(name, path)
     assert str(error.value).startswith(f"{path} is not the file of {name}: ")
     assert "Remedy" in str(error.value)
+
+
+def test_tables_of_packages_are_read_by_the_names_of_columns(tmp_path: Path) -> None:
+    """Words are places in an order; neither other columns nor their order matter."""
+    head = "id,price,z,y,x,table,depth,clarity,color,cut,carat"
+    rows = ["7,326,2.4,4.0,3.9,55,61.5,IF,D,Ideal,0.23", "8,99,1,2,3,4,5,I1,J,Fair,1.5"]
+    (tmp_path / "file.csv").write_text("\n".join([head, *rows]) + "\n")
+    table = datasets.read("diamonds", tmp_path / "file.csv")
+    assert table.label == "price"
+    assert table.target.tolist() == [326, 99]
+    assert table.inputs.tolist() == [
+        [0.23, 4, 6, 7, 61.5, 55, 3.9, 4.0, 2.4],
+        [1.5, 0, 0, 0, 5, 4, 3, 2, 1],
+    ]
+    names = [*reversed(datasets.CATHOLIC.split(", ")), "hsgrad"]
+    text = ",".join(names) + "\n" + ",".join(map(str, range(11))) + ",\n"
+    (tmp_path / "file.csv.bz2").write_bytes(bz2.compress(text.encode()))
+    table = datasets.read("catholic", tmp_path / "file.csv.bz2")
+    assert (table.label, table.target.tolist()) == ("math12", [0])
+    assert table.inputs.tolist() == [list(range(10, 0, -1))]
+    (tmp_path / "file.csv.bz2").write_bytes(b"no archive")
+    with pytest.raises(BadTable, match="is not the file of catholic: Invalid data stream"):
+        datasets.read("catholic", tmp_path / "file.csv.bz2")
+    (tmp_path / "file.csv").write_text(head + "\n" + rows[0].replace("Ideal", "Superb") + "\n")
+    with pytest.raises(BadTable, match="Superb"):
+        datasets.read("diamonds", tmp_path / "file.csv")
 
 
 def test_other_numbers_are_noticed(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from typing import Any, TextIO
 from vwta.io.errors import BadArchive, DataError, Mismatch, NoSpace, Unavailable, foreign
 from vwta.io.storage import atomic, check_space, full_disk, key, size
 from vwta.paper.downloads.archives import Limits, extract
+from vwta.paper.downloads.packages import take
 from vwta.paper.downloads.progress import Progress
 from vwta.paper.downloads.transfer import Failed, Policy, download
 
@@ -35,15 +36,24 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Source:
-    """An address to download a file from.
+    """An address to download a file from, or a Python package that has it.
 
     Arguments:
         url: the file's address, or that of a zip archive.
-        member: name of the file in the archive.
+        member: name of the file in the archive, or in the package.
+        package: name of a package, in place of an address.
+        version: its version.
     """
 
-    url: str
+    url: str | None = None
     member: str | None = None
+    package: str | None = None
+    version: str | None = None
+
+    @property
+    def place(self) -> str:
+        """What users call it."""
+        return self.url or f"the package {self.package} {self.version}"
 
 
 @dataclass(frozen=True)
@@ -150,17 +160,17 @@ def _find(file: File, cache: Path, mirror: Path | None, policy: Policy, progress
             tried.append(f"{mirror / file.path} (mirror): {_why(error)}")
             log.info("%s", tried[-1])
     for source in file.sources:
-        log.info("%s: from %s", target, source.url)
+        log.info("%s: from %s", target, source.place)
         try:
             return _take(source, target, file, cache, policy, progress)
         except (Failed, Mismatch, BadArchive) as error:
-            tried.append(f"{source.url}: {_why(error)}")
+            tried.append(f"{source.place}: {_why(error)}")
             log.info("%s", tried[-1])
         except NoSpace as error:
             if file.bytes and not source.member:
                 raise
             crowded = error  # by what the server says of its size, so that another may do
-            log.info("%s: %s", source.url, error)
+            log.info("%s: %s", source.place, error)
     raise crowded or _unavailable(file, tried)
 
 
@@ -192,6 +202,8 @@ def _take(
     source: Source, target: Path, file: File, cache: Path, policy: Policy, progress: Progress
 ) -> Path:
     """Downloads a file, or the archive that it is in, and puts it at its place."""
+    if source.url is None:
+        return _take_from_package(source, target, file)
     partial = _partial(source, file, cache)
     known = file.bytes or 0
     sizes = {"extra": known} if source.member else {"expected": known}
@@ -209,6 +221,15 @@ def _take(
         log.info("%s: once more from the start, because %s", target, error)
     download(source.url, partial, policy, progress, **sizes)
     return _place(source, partial, target, file)
+
+
+def _take_from_package(source: Source, target: Path, file: File) -> Path:
+    package, version, member = (x or "" for x in (source.package, source.version, source.member))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with full_disk(target.parent), atomic(target) as temporary:
+        take(package, version, member, temporary)
+        _checked(temporary, file)
+    return target
 
 
 def _place(source: Source, partial: Path, target: Path, file: File) -> Path:
@@ -231,7 +252,7 @@ def _place(source: Source, partial: Path, target: Path, file: File) -> Path:
 
 def _partial(source: Source, file: File, cache: Path) -> Path:
     """Where an unfinished download waits."""
-    return cache / PARTIAL / key(url=source.url, path=file.path) / Path(file.path).name
+    return cache / PARTIAL / key(url=source.place, path=file.path) / Path(file.path).name
 
 
 def _sweep(target: Path) -> None:

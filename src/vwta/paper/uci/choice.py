@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from vwta.distributions.average import Average
 from vwta.distributions.bandwidth import tune
@@ -18,7 +18,7 @@ from vwta.geometry.kernels import Gaussian
 from vwta.geometry.spaces import Box
 from vwta.nn.models import Estimator
 from vwta.nn.networks import restore
-from vwta.paper.networks import build
+from vwta.paper.uci.networks import build
 
 logger = logging.getLogger(__name__)
 
@@ -28,24 +28,33 @@ LOW, HIGH, TOLERANCE = 1e-3, 3.0, 1e-2  # of the search for h, in standardised u
 
 @torch.no_grad()
 def choose(
-    candidates: Sequence[Sequence[Mapping[str, Tensor]]],
-    specification: Mapping[str, Any],
+    candidates: Sequence[tuple[Mapping[str, Any], Sequence[Mapping[str, Tensor]]]],
     x: Tensor,
     y: Tensor,
 ) -> int:
-    """Index of the candidate of the UCI study whose average of V-WTA estimators has the lowest NLL.
+    """Index of the candidate of the UCI study whose average of estimators has the lowest NLL.
+
+    Estimators of WTA networks are V-WTA, at the bandwidth with the lowest NLL.
 
     Arguments:
-        candidates: for each way to train the weights of its networks, a list of restarts.
-        specification: how to build the network.
+        candidates: for each way to train how to build its networks, and the weights of its
+            restarts.
         x: inputs of the validation rows, with shape `(n, d)`, in float64.
         y: their targets, with shape `(n, 1)`. They choose the bandwidth too.
     """
     values = []
-    for restarts in candidates:
+    for specification, restarts in candidates:
         networks = [restore(specification, weights, build) for weights in restarts]
-        laws = [Estimator(network, Gaussian(1.0), LINE)(x) for network in networks]
-        law = laws[0] if len(laws) == 1 else Average(laws)
-        values.append(tune(law, y, LOW, HIGH, TOLERANCE).value)
+        values.append(_lowest(networks, x, y))
     logger.info("validation NLL of the candidates: %s", ", ".join(f"{v:.4f}" for v in values))
     return min(range(len(values)), key=values.__getitem__)
+
+
+def _lowest(networks: Sequence[nn.Module], x: Tensor, y: Tensor) -> float:
+    """NLL of the average of the networks' laws, at its best bandwidth if there is one."""
+    outputs = [network(x) for network in networks]
+    if all(hasattr(output, "law") for output in outputs):
+        return -Average([output.law for output in outputs]).log_prob(y).mean().item()
+    laws = [Estimator(network, Gaussian(1.0), LINE)(x) for network in networks]
+    law = laws[0] if len(laws) == 1 else Average(laws)
+    return tune(law, y, LOW, HIGH, TOLERANCE).value

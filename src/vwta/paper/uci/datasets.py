@@ -1,10 +1,15 @@
-"""The ten UCI data sets: from the official files to the benchmark's matrices, bit for bit."""
+"""The ten UCI data sets: from the official files to the benchmark's matrices, bit for bit.
+
+Besides, four data sets out of Python packages, on which no method was designed.
+"""
 
 from __future__ import annotations
 
 __all__ = ["FORMATS", "official_splits", "read"]
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import bz2
+import csv
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
@@ -26,6 +31,21 @@ YACHT = (
     "longitudinal position, prismatic coefficient, length-displacement ratio, beam-draught ratio, "
     "length-beam ratio, Froude number, residuary resistance"
 )
+TWOYEAR = (
+    "female, phsrank, BA, AA, black, hispanic, exper, jc, univ, stotal, smcity, medcity, submed, "
+    "lgcity, sublg, vlgcity, subvlg, ne, nc, south, lwage"
+)
+K401KSUBS = "e401k, inc, marr, male, age, fsize, p401k, pira, nettfa"
+CATHOLIC = (
+    "read12, female, asian, hispan, black, motheduc, fatheduc, lfaminc, cathhs, parcath, math12"
+)
+DIAMONDS = "carat, cut, color, clarity, depth, table, x, y, z, price"
+# Words that stand for places in an order, from the worst to the best.
+ORDERS = {
+    "cut": "Fair, Good, Very Good, Premium, Ideal",
+    "color": "J, I, H, G, F, E, D",
+    "clarity": "I1, SI2, SI1, VS2, VS1, VVS2, VVS1, IF",
+}
 YEAR = [f"timbre {index}" for index in range(90)]
 YEAR_TRAIN = 463_715  # the first so many rows: no artist is on both sides
 BLOCK = 16 * 2**20  # bytes of text that are parsed at a time
@@ -114,6 +134,36 @@ def _delimited(delimiter: str, target_first: bool = False) -> Reader:
         return matrix, names
 
     return read
+
+
+def _chosen(names: str, orders: Mapping[str, str] | None = None) -> Reader:
+    """Some columns of a table with a header, which may be compressed; words are places 0, 1, ..."""
+    columns = names.split(", ")
+    places = {
+        column: {word: str(place) for place, word in enumerate(words.split(", "))}
+        for column, words in (orders or {}).items()
+    }
+
+    def read(path: Path) -> tuple[Matrix, Sequence[str]]:
+        lines = _text(path).splitlines()
+        rows = [
+            [places[name][row[name]] if name in places else row[name] for name in columns]
+            for row in csv.DictReader(lines)
+        ]
+        return np.array(rows, dtype=np.float64), columns
+
+    return read
+
+
+def _text(path: Path) -> str:
+    """The text of a file, which may be compressed."""
+    content = path.read_bytes()
+    if path.suffix != ".bz2":
+        return content.decode()
+    try:
+        return bz2.decompress(content).decode()
+    except OSError as error:
+        raise ValueError(str(error)) from error
 
 
 def _concrete(path: Path) -> tuple[Matrix, Sequence[str]]:
@@ -217,4 +267,8 @@ FORMATS = {
     "wine": Format(_delimited(";"), 11, 12),
     "yacht": Format(_blanks(YACHT), 6, 7),
     "year": Format(_year, 90, 91),
+    "twoyear": Format(_chosen(TWOYEAR), 20, 21),
+    "k401ksubs": Format(_chosen(K401KSUBS), 8, 9),
+    "catholic": Format(_chosen(CATHOLIC), 10, 11),
+    "diamonds": Format(_chosen(DIAMONDS, ORDERS), 9, 10),
 }

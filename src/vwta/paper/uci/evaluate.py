@@ -6,6 +6,8 @@ __all__ = ["SEARCH_COLUMNS", "Settings", "evaluate"]
 
 import logging
 import math
+import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,18 +18,18 @@ import torch
 from torch import Tensor, nn
 
 from vwta.distributions.calibration import coverage, crps, dequantised, pit, pit_deviation, step_of
+from vwta.distributions.transported import Transported
 from vwta.geometry.spaces import Box
 from vwta.io.errors import restored_from
 from vwta.io.provenance import provenance
 from vwta.io.storage import below, read_tensors, sha256, write_table
 from vwta.nn.networks import restore
 from vwta.paper.estimators import ESTIMATORS, measured_in
-from vwta.paper.metrics import nll, rmse, tidy
-from vwta.paper.networks import NETWORKS, build
-from vwta.paper.registry import named
+from vwta.paper.metrics import nll, risk, rmse, tidy
 from vwta.paper.uci.choice import LINE
 from vwta.paper.uci.datasets import official_splits
 from vwta.paper.uci.laws import Law, law_of, mean_of_atoms
+from vwta.paper.uci.networks import build, entry
 from vwta.paper.uci.search import Found, Search, find
 from vwta.paper.uci.splits import divide
 from vwta.training.stacking import Rows
@@ -88,7 +90,9 @@ def evaluate(
     Arguments:
         networks: for each model the files of its splits, in their order.
         data: file of the data set.
-        metrics: table to write, in original units but for `h`, which is in standardised ones.
+        metrics: table to write, in original units but for `h`, which is in standardised ones. Its
+            metadata have the `costs` of each method in CPU seconds: `training` of a split, and
+            `prediction` of 1,000 log-densities; each a mean over splits.
         searches: table to write, with :data:`SEARCH_COLUMNS`: `nll` of the validation rows.
         settings: how to measure.
         code: digest of the code.
@@ -104,6 +108,7 @@ def evaluate(
     validation, test = parts.validation, parts.test
     rows: list[dict[str, Any]] = []
     tried: list[dict[str, Any]] = []
+    seconds: dict[str, list[tuple[float, float]]] = defaultdict(list)
     trainings = []
     for model, files in networks.items():
         for split, file in enumerate(files):
@@ -122,14 +127,30 @@ def evaluate(
                 final = _load(stored, metadata, "final") if metadata["retrained"] else validated
             measured = _measure(validated, final, metadata, here, step, settings)
             for row in measured:
-                (tried if "chosen" in row else rows).append({"split": split, **row})
+                if "seconds" in row:
+                    training = metadata["provenance"]["cpu_seconds"] * row["share"]
+                    seconds[row["method"]].append((training, row["seconds"]))
+                else:
+                    (tried if "chosen" in row else rows).append({"split": split, **row})
     common = {"protocol": protocol, "dataset": dataset}
     record = {"provenance": provenance(code=code, data=sha256(data), trainings=trainings)}
     table = tidy(rows, study="uci", K=K, **common)
-    write_table(metrics, table, {**record, **common, "discrete": facts["discrete"]})
+    facts = {"discrete": facts["discrete"], "costs": _costs(seconds)}
+    write_table(metrics, table, {**record, **common, **facts})
     search = pd.DataFrame([{**common, **row} for row in tried], columns=list(SEARCH_COLUMNS))
     brief = {key: value for key, value in record["provenance"].items() if key != "trainings"}
     write_table(searches, search.astype(SEARCH_COLUMNS), {"provenance": brief})
+
+
+def _costs(seconds: Mapping[str, Sequence[tuple[float, float]]]) -> dict[str, dict[str, float]]:
+    """Mean CPU seconds of each method, from those of training and of prediction."""
+    return {
+        method: {
+            "training": sum(training for training, _ in each) / len(each),
+            "prediction": sum(prediction for _, prediction in each) / len(each),
+        }
+        for method, each in seconds.items()
+    }
 
 
 def _of_job(record: Mapping[str, Any], splits: int) -> dict[str, Any]:
@@ -173,24 +194,43 @@ def _measure(
                 yield {**common, "metric": metric, "value": math.nan, "n": len(test.y)}
             continue
         space = _space(split, [*tuned, *tested], settings.domain)
-        law, h = law_of(method, tested, test.x, space), None
+        h = None
         if ESTIMATORS[method].swept:
             held_out = law_of(method, tuned, validation.x, space)
+            assert not isinstance(held_out, Transported)
             found = find(held_out, validation.y, search, deviation)
-            h, law = found.h, law.with_bandwidth(found.h)
+            h = found.h
             if found.border:
                 logger.warning(
                     "%s: the search for h ends at the interval's border, %.4g", method, h
                 )
             yield from ({**common, **row} for row in _search_rows(found, deviation))
-        mean = mean_of_atoms(tested, test.x)
+        law = law_of(method, tested, test.x, space, h)
+        mean = law.mean if ESTIMATORS[method].kernel == "law" else mean_of_atoms(tested, test.x)
         for row in _rows(law, mean, test.y, deviation, step, settings.level):
             yield {**common, "h": h, "tuned": h is not None, "n": len(test.y), **row}
-    if any(recipe.kernel == "own" for recipe in measured_in("uci", kind).values()):
+        begun = time.process_time()
+        law_of(method, tested, test.x, space, h).log_prob(test.y)
+        taken = 1000 / len(test.y) * (time.process_time() - begun)
+        yield {**common, "share": len(tested) / len(final), "seconds": taken}
+    yield from _risks(final, test, deviation, kind, settings.seed)
+    if any(recipe.kernel in ("own", "law") for recipe in measured_in("uci", kind).values()):
         diverged = sum(epoch > 0 for epoch in metadata["diverged"])
         count = len(metadata["diverged"])
         common = {"method": kind, "seed": settings.seed}
         yield {**common, "metric": "diverged", "value": diverged, "n": count}
+
+
+def _risks(
+    networks: Sequence[nn.Module], test: Rows, deviation: float, kind: str, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Quantisation risk of each network that has atoms, in original units."""
+    for restart, network in enumerate(networks):
+        points = getattr(network(test.x), "points", None)
+        if points is not None and _is_finite(network):
+            value = deviation**2 * risk(points, test.y)
+            common = {"method": kind, "seed": seed + restart}
+            yield {**common, "metric": "risk", "value": value, "n": len(test.y)}
 
 
 def _search_rows(found: Found, deviation: float) -> Iterator[dict[str, Any]]:
@@ -224,7 +264,7 @@ def _selection(metadata: Mapping[str, Any], selected_by: str | None) -> str:
     """Name of the stored weights to take."""
     if selected_by is None:
         return str(metadata["selected"])
-    return named(metadata["network"]["kind"], NETWORKS).criterion(selected_by)
+    return entry(metadata["network"]["kind"]).criterion(selected_by)
 
 
 def _load(stored: Mapping[str, Tensor], metadata: Mapping[str, Any], name: str) -> list[nn.Module]:

@@ -11,24 +11,32 @@ from torch import Tensor, nn
 
 from vwta.distributions.average import Average
 from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
+from vwta.distributions.transported import Transported
 from vwta.geometry.kernels import Gaussian
 from vwta.geometry.spaces import Box
 from vwta.paper.densities import Domain, density
 from vwta.paper.uci.choice import LINE
 
-Law = KernelMixture | VoronoiMixture | Average
+Law = KernelMixture | VoronoiMixture | Transported | Average
 
 
-def law_of(method: str, networks: Sequence[nn.Module], x: Tensor, space: Box = LINE) -> Law:
-    """The law that a method makes of networks of the UCI study, for each input, at any bandwidth.
+def law_of(
+    method: str,
+    networks: Sequence[nn.Module],
+    x: Tensor,
+    space: Box = LINE,
+    h: float | None = None,
+) -> Law:
+    """The law that a method makes of networks of the UCI study, for each input.
 
     Arguments:
         method: a key of :data:`vwta.paper.estimators.ESTIMATORS`.
         networks: the network, or several, whose densities are averaged.
         x: inputs.
         space: where cells are cut.
+        h: the bandwidth of a method that has one; any if none is given.
     """
-    domain = Domain(space, Gaussian(1.0))
+    domain = Domain(space, Gaussian(1.0 if h is None else h))
     laws: list[Law] = [density(method, network, domain)(x) for network in networks]
     return laws[0] if len(laws) == 1 else Average(laws)
 

@@ -7,23 +7,25 @@ __all__ = ["Settings", "train"]
 import logging
 import math
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from vwta.io.storage import in_chunks, read_tensors, sha256, write_tensors
-from vwta.nn import losses
 from vwta.nn.networks import initialise
 from vwta.nn.stacks import unstack
-from vwta.paper.networks import NETWORKS, build
-from vwta.paper.registry import Loss, named
+from vwta.paper.registry import Loss
 from vwta.paper.training import Job, taken
+from vwta.paper.uci import losses
+from vwta.paper.uci.boosting import Boosting, Sizes
 from vwta.paper.uci.choice import choose
 from vwta.paper.uci.datasets import official_splits
+from vwta.paper.uci.networks import build, entry
 from vwta.paper.uci.splits import Division, divide
 from vwta.seeds import stream
 from vwta.training.loop import FixedData, Objective
@@ -32,6 +34,7 @@ from vwta.training.stacking import Plan, Rows, StackedFit, fit_stacked
 logger = logging.getLogger(__name__)
 
 LAST = "last"  # weights that no criterion selects
+BOOSTED = "ngboost"  # the model that is no network
 PUBLISHED_DIMENSION = 2  # of the normaliser in the published mixture loss, whatever the targets'
 
 
@@ -57,6 +60,8 @@ class Settings:
         retrained: whether networks are trained again on all training rows, for as many epochs as
             those that are selected were, to be tested in their place.
         bins: `low` and `high` of the histogram's K bins.
+        own: settings that only this model has: `bins` of a flow's spline that are tried, or the
+            fields of :class:`vwta.paper.uci.boosting.Sizes`.
     """
 
     plan: dict[str, Any]
@@ -71,6 +76,7 @@ class Settings:
     selected_by: Literal["loss", "distance", "last"]
     retrained: bool
     bins: dict[str, float]
+    own: dict[str, Any] = field(default_factory=dict)
 
 
 def train(job: Job, data: Path, settings: Settings) -> None:
@@ -90,16 +96,30 @@ def train(job: Job, data: Path, settings: Settings) -> None:
     splits = official_splits(job.dataset, len(tensors["target"]), count)
     parts = divide(tensors["inputs"], tensors["target"], splits, settings.held_out, settings.seed)
     logger.info("%s on %s, %d splits, on %s", job.model, job.dataset, count, run.device)
-    trainings = _Trainings(job, parts, settings, run.device, run.folder)
-    trainings.run()
+    trainings: _Trainings | Boosting
+    if job.model == BOOSTED:
+        sizes = Sizes(**settings.own)
+        trainings = Boosting(parts, sizes, settings.retrained, settings.seed)
+    else:
+        trainings = _Trainings(job, parts, settings, run.device, run.folder)
+        trainings.run()
+    shared = time.process_time() / count  # by all splits
 
     def make(split: int, path: Path) -> None:
-        share = round(time.process_time() / count, 1)  # of the job's time
-        record = run.record(split=split, seed=settings.seed, stack=count, cpu_seconds=share)
+        begun = time.process_time()
         tensors, found = trainings.of_split(split)
+        share = round(shared + time.process_time() - begun, 1)
+        record = run.record(split=split, seed=settings.seed, stack=count, cpu_seconds=share)
         write_tensors(path, tensors, {**found, "provenance": record})
 
     in_chunks(job.outputs, make, run.folder)
+
+
+class _Candidate(NamedTuple):
+    """A way to train: how to build the network, and the weight of the scores."""
+
+    specification: dict[str, Any]
+    beta: float
 
 
 class _Trainings:
@@ -115,40 +135,41 @@ class _Trainings:
     ) -> None:
         self.parts, self.settings = parts, settings
         self.device, self.folder = device, folder
-        training = named(job.model, NETWORKS)
+        training = entry(job.model)
         self.loss, self.criteria = training.functions(losses)
         self.selected = training.criterion(settings.selected_by)
         self.splits = range(len(parts.scale))
         tried = len(settings.betas) if taken(self.loss, {"beta": None}) else 1
-        self.betas = settings.betas[:tried]
         self.restarts = range(settings.restarts if training.ensembled else 1)
         sizes = _sizes(parts.inputs.shape[1], job.K, settings)
         sizes |= training.sizes
-        self.specification = {"kind": job.model, **taken(training.network, sizes)}
+        variants = [{"bins": bins} for bins in settings.own.get("bins", [])] or [{}]
+        self.candidates = [
+            _Candidate({"kind": job.model, **taken(training.network, sizes | variant)}, beta)
+            for variant in variants
+            for beta in settings.betas[:tried]
+        ]
         self.plan = _plan(settings, rows=parts.train_rows.shape[1])
         self.held_out = _on(parts.validation, device)
-        self.candidates: list[list[StackedFit]] = []
+        self.fits: list[list[StackedFit]] = []  # of each candidate, its restarts
         self.chosen = [0 for _ in self.splits]
-        self.final: list[StackedFit] = []
+        self.final: dict[int, list[dict[str, Tensor]]] = {split: [] for split in self.splits}
+        self.final_diverged: dict[int, list[int]] = {split: [] for split in self.splits}
 
     def run(self) -> None:
         """Trains everything."""
-        rows = _on(self.parts.train, self.device)
-        for beta in self.betas:
-            betas = torch.full((len(self.splits), 1), beta)
-            self.candidates.append(
-                [self._fit(f"beta{beta}", rows, betas, r) for r in self.restarts]
-            )
-        if len(self.betas) > 1:
+        rows, every = _on(self.parts.train, self.device), list(self.splits)
+        for candidate in self.candidates:
+            name = _name(candidate)
+            self.fits.append([self._fit(name, rows, candidate, every, r) for r in self.restarts])
+        if len(self.candidates) > 1:
             self.chosen = [self._choose(split) for split in self.splits]
         if self.settings.retrained:
-            betas = torch.tensor([[self.betas[choice]] for choice in self.chosen])
-            rows = _on(self.parts.whole, self.device)
-            self.final = [self._fit("final", rows, betas, r, self._stops(r)) for r in self.restarts]
+            self._retrain(_on(self.parts.whole, self.device))
 
     def of_split(self, split: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Weights and curves of a split, and what else is to be known of them."""
-        fits = self.candidates[self.chosen[split]]
+        candidate, fits = self.candidates[self.chosen[split]], self.fits[self.chosen[split]]
         tensors: dict[str, Tensor] = {}
         for restart, done in enumerate(fits):
             for selection, weights in {**done.weights, LAST: done.last}.items():
@@ -156,33 +177,54 @@ class _Trainings:
                     tensors[f"{selection}.{restart}.{name}"] = value
             for criterion, curve in done.curves.items():
                 tensors[f"curve.{criterion}.{restart}"] = curve[:, split]
-        for restart, done in enumerate(self.final):
-            for name, value in unstack(done.last, split).items():
+        for restart, final in enumerate(self.final[split]):
+            for name, value in final.items():
                 tensors[f"final.{restart}.{name}"] = value
         return tensors, {
-            "network": self.specification,
+            "network": candidate.specification,
             "selected": self.selected,
-            "retrained": bool(self.final),
+            "retrained": bool(self.final[split]),
             "restarts": len(fits),
-            "beta": self.betas[self.chosen[split]],
+            "beta": candidate.beta,
             "epochs": {
                 criterion: [int(done.epochs[criterion][split]) for done in fits]
                 for criterion in fits[0].epochs
             },
-            "diverged": [int(done.diverged[split]) for done in [*fits, *self.final]],
+            "diverged": [int(done.diverged[split]) for done in fits] + self.final_diverged[split],
         }
 
+    def _retrain(self, rows: Rows) -> None:
+        """Trains the chosen candidates on all rows; networks of one shape are one stack."""
+        shapes = [self.candidates[choice].specification for choice in self.chosen]
+        for number, shape in enumerate(_distinct(shapes)):
+            splits = [split for split in self.splits if shapes[split] == shape]
+            name = "final" if len(splits) == len(shapes) else f"final{number}"
+            for restart in self.restarts:
+                done = self._fit(name, rows, None, splits, restart, self._stops(restart, splits))
+                for place, split in enumerate(splits):
+                    self.final[split].append(unstack(done.last, place))
+                    self.final_diverged[split].append(int(done.diverged[place]))
+
     def _fit(
-        self, name: str, rows: Rows, betas: Tensor, restart: int, stops: Tensor | None = None
+        self,
+        name: str,
+        rows: Rows,
+        candidate: _Candidate | None,
+        splits: list[int],
+        restart: int,
+        stops: Tensor | None = None,
     ) -> StackedFit:
+        """Trains a stack of networks of some splits: a candidate, or what each split chose."""
         logger.info("%s, restart %d of %d", name, restart + 1, len(self.restarts))
-        seeds = [stream(self.settings.seed + restart, "network", split) for split in self.splits]
+        seeds = [stream(self.settings.seed + restart, "network", split) for split in splits]
+        ways = [candidate or self.candidates[self.chosen[split]] for split in splits]
+        betas = torch.tensor([[way.beta] for way in ways])
         loss = _set(self.loss, self.settings, betas.to(self.device))
         return fit_stacked(
-            [initialise(self.specification, seed, build) for seed in seeds],
+            [initialise(ways[0].specification, seed, build) for seed in seeds],
             loss,
             {"loss": loss, **self.criteria},
-            FixedData(rows, self.held_out),
+            FixedData(_of(rows, splits), _of(self.held_out, splits)),
             self.plan,
             seeds,
             self.device,
@@ -191,21 +233,39 @@ class _Trainings:
         )
 
     def _choose(self, split: int) -> int:
-        weights = [
-            [unstack(self._selected(done), split) for done in fits] for fits in self.candidates
+        ways = [
+            (candidate.specification, [unstack(self._selected(done), split) for done in fits])
+            for candidate, fits in zip(self.candidates, self.fits, strict=True)
         ]
         x, y = (part[split] for part in self.parts.validation)
-        return choose(weights, self.specification, x, y)
+        return choose(ways, x, y)
 
     def _selected(self, done: StackedFit) -> dict[str, Tensor]:
         return done.last if self.selected == LAST else done.weights[self.selected]
 
-    def _stops(self, restart: int) -> Tensor | None:
+    def _stops(self, restart: int, splits: list[int]) -> Tensor | None:
         """How long each split's selected network was trained; None if to the end."""
         if self.selected == LAST:
             return None
-        epochs = [fits[restart].epochs[self.selected] for fits in self.candidates]
-        return torch.stack([epochs[choice][split] for split, choice in enumerate(self.chosen)])
+        epochs = [fits[restart].epochs[self.selected] for fits in self.fits]
+        return torch.stack([epochs[self.chosen[split]][split] for split in splits])
+
+
+def _name(candidate: _Candidate) -> str:
+    """Name of a candidate's checkpoint."""
+    bins = candidate.specification.get("bins")
+    return f"beta{candidate.beta}" if bins is None else f"bins{bins}"
+
+
+def _distinct(shapes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [shape for place, shape in enumerate(shapes) if shape not in shapes[:place]]
+
+
+def _of(rows: Rows, splits: list[int]) -> Rows:
+    """Rows of some splits; no copy if they are all."""
+    if len(splits) == len(rows.x):
+        return rows
+    return Rows(*(part[splits] for part in rows))
 
 
 def _plan(settings: Settings, rows: int) -> Plan:

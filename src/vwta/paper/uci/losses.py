@@ -1,0 +1,8 @@
+"""Losses of the networks of the UCI study, by the names that the registries give them."""
+
+from __future__ import annotations
+
+__all__ = ["likelihood", "mixture", "scoring", "winner_distance", "wta"]
+
+from vwta.nn.losses import mixture, scoring, winner_distance, wta
+from vwta.paper.uci.flow import likelihood
