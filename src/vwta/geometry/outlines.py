@@ -48,7 +48,10 @@ class Outlines:
         count = torch.bincount(edges.cell, minlength=cells)
         start = edges.foot + edges.s1[:, None] * edges.tangent
         most = max(1, int(count.max()))
-        place = torch.arange(len(edges.cell), device=start.device) - (count.cumsum(0) - count)[edges.cell]
+        place = (
+            torch.arange(len(edges.cell), device=start.device)
+            - (count.cumsum(0) - count)[edges.cell]
+        )
         padded = start.new_zeros(cells, most, 2)
         first = place == 0
         padded[edges.cell[first]] = start[first, None]
