@@ -84,7 +84,8 @@ def pit_deviation(values: Tensor) -> float:
     """
     _check_outcomes(values)
     ordered = values.flatten().sort().values
-    rank = torch.arange(len(ordered) + 1, dtype=ordered.dtype) / len(ordered)
+    count = len(ordered)
+    rank = torch.arange(count + 1, dtype=ordered.dtype, device=ordered.device) / count
     return torch.maximum(rank[1:] - ordered, ordered - rank[:-1]).max().item()
 
 

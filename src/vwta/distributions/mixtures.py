@@ -187,13 +187,15 @@ class VoronoiMixture(Atoms):
     ) -> None:
         super().__init__(points, masses, kernel.h, validate_args, centres)
         kernel.check(space)
-        self.kernel, self.space = kernel, space
         if centres is not None:
             check_centred(kernel, space, points.shape[-1], directions)
         space.dim(points.shape[-1])  # refuses points of another space
         if self._validate_args:
-            space.check(self.points, "points")
             kernel.check_bandwidth(self.points.dtype, space.bounded)
+        self.kernel = kernel.at(kernel.h.to(points.device))
+        self.space = space = space.on(points.device)
+        if self._validate_args:
+            space.check(self.points, "points")
         self.points = space.project(self.points)
         flat = self.points.to(_precise(self.points)).reshape(-1, *points.shape[-2:])
         self._cells = Tessellation(space.project(flat), space, directions)
@@ -246,7 +248,7 @@ class VoronoiMixture(Atoms):
         kernel = self.kernel.with_bandwidth(h)
         if self._validate_args:
             kernel.check_bandwidth(self.points.dtype, self.space.bounded)
-        new = self._copy(kernel)
+        new = self._copy(kernel.at(kernel.h.to(self.points.device)))
         batch_shape = self._batch_with(kernel.h)
         new._rows = self._rows.expand(batch_shape)
         return self._move(new, batch_shape)

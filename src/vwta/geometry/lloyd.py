@@ -52,12 +52,13 @@ def lloyd(
 
 def _first_atoms(y: Tensor, K: int, generator: torch.Generator) -> Tensor:
     """Atoms `(K, d)` picked among the points `(n, d)` as k-means++ does."""
-    chosen = [torch.randint(len(y), (), generator=generator)]
+    there = generator.device  # may be another than that of y
+    chosen = [torch.randint(len(y), (), generator=generator, device=there).to(y.device)]
     nearest = torch.full_like(y[:, 0], torch.inf)
     for _ in range(K - 1):
         nearest = torch.minimum(nearest, (y - y[chosen[-1]]).square().sum(-1))
         cumulated = nearest.double().cumsum(0)
-        u = torch.rand((), generator=generator, dtype=torch.float64)
+        u = torch.rand((), generator=generator, dtype=torch.float64, device=there).to(y.device)
         chosen.append(torch.searchsorted(cumulated, u * cumulated[-1]).clamp_max(len(y) - 1))
     return y[torch.stack(chosen)]
 

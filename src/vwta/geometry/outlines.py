@@ -34,8 +34,8 @@ class Outlines:
         self.points = points
         self._shape = points.shape[:2]
         rows, count = self._shape
-        atom = torch.arange(count).repeat(rows)
-        row = torch.arange(rows).repeat_interleave(count)
+        cell = torch.arange(rows * count, device=points.device)
+        row, atom = cell // count, cell % count
         self._edges, _, _ = walk(points, row, atom, box)
 
     @cached_property
@@ -48,7 +48,10 @@ class Outlines:
         count = torch.bincount(edges.cell, minlength=cells)
         start = edges.foot + edges.s1[:, None] * edges.tangent
         most = max(1, int(count.max()))
-        place = torch.arange(len(edges.cell)) - (count.cumsum(0) - count)[edges.cell]
+        place = (
+            torch.arange(len(edges.cell), device=start.device)
+            - (count.cumsum(0) - count)[edges.cell]
+        )
         padded = start.new_zeros(cells, most, 2)
         first = place == 0
         padded[edges.cell[first]] = start[first, None]

@@ -197,7 +197,7 @@ def _mass_near(a: Tensor, start: Tensor, end: Tensor, kappa: Tensor) -> Tensor:
 
     In place, since this is where the time goes.
     """
-    x, weight = (part.to(a) for part in rule())
+    x, weight = rule(a.dtype, a.device)
     half = (end - start) / 2
     x = torch.addcmul(((end + start) / 2)[:, None], half[:, None], x)
     x.mul_(x).add_((a**2 + torch.finfo(a.dtype).tiny)[:, None]).mul_((kappa / 2)[..., None])

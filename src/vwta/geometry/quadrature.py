@@ -16,16 +16,16 @@ REACH = 22.0  # exp(-REACH) is 3e-10: what the kernel has left beyond the outerm
 
 def nodes(start: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
     """Nodes and weights of quadrature from `start` to `end` `(E,)`, `(E, n)` each."""
-    x, weight = (part.to(start) for part in rule())
+    x, weight = rule(start.dtype, start.device)
     half = (end - start)[:, None] / 2
     return torch.addcmul((end + start)[:, None] / 2, half, x), half * weight
 
 
 @cache
-def rule() -> tuple[Tensor, Tensor]:
-    """Nodes and weights of Gauss-Legendre quadrature on `[-1, 1]`, `(n,)` each, in float64."""
-    x, weight = np.polynomial.legendre.leggauss(NODES)
-    return torch.from_numpy(x), torch.from_numpy(weight)
+def rule(dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Nodes and weights of Gauss-Legendre quadrature on `[-1, 1]`, `(n,)` each."""
+    x, weight = (torch.from_numpy(part) for part in np.polynomial.legendre.leggauss(NODES))
+    return x.to(device, dtype), weight.to(device, dtype)
 
 
 def within(s1: Tensor, s2: Tensor, limit: Tensor) -> tuple[Tensor, Tensor]:

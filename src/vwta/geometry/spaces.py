@@ -6,6 +6,7 @@ __all__ = ["Box", "Space", "Sphere", "unit"]
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 
 import torch
 from torch import Tensor
@@ -54,10 +55,14 @@ class Space(ABC):
         """Let atoms `(*, e)` that differ by the rounding of unit vectors alone coincide."""
         return points
 
+    def on(self, device: torch.device) -> Space:
+        """The same domain for points on a device, to which nothing is copied any more."""
+        return self
+
     @property
     @abstractmethod
     def support(self) -> constraints.Constraint:
-        """The domain as a constraint of `torch.distributions`."""
+        """The domain as a constraint of `torch.distributions`, for points on its device."""
 
 
 class Box(Space):
@@ -90,13 +95,21 @@ class Box(Space):
         self.low, self.high = torch.broadcast_tensors(self.low, self.high)
         if not (self.low < self.high).all():  # also when one of them is nan
             raise ValueError(f"Box needs low < high on every axis, found {low} and {high}")
+        self._bounded = bool((self.low.isfinite() & self.high.isfinite()).all())
 
     def __repr__(self) -> str:
         return f"Box({self.low.tolist()}, {self.high.tolist()})"
 
     @property
     def bounded(self) -> bool:
-        return bool(torch.isfinite(self.low).all() and torch.isfinite(self.high).all())
+        return self._bounded
+
+    def on(self, device: torch.device) -> Box:
+        if self.low.device == device or device.type == "mps":  # which has no float64
+            return self
+        moved = copy(self)
+        moved.low, moved.high = self.low.to(device), self.high.to(device)
+        return moved
 
     @property
     def support(self) -> constraints.Constraint:

@@ -159,9 +159,13 @@ class HistogramHead(Head):
         super().__init__(features, [len(centres)])
         # No buffer: it would be rounded with the weights, and its recipe alone says what it is.
         self.centres, self.atoms = centres, _link(scores)
+        self._placed = centres  # where the outputs are and of their type, to copy them only once
 
     def read(self, outputs: Tensor) -> Hypotheses:
-        return self.atoms(self.centres.to(outputs).expand(*outputs.shape, -1), outputs)
+        points = self._placed
+        if (points.device, points.dtype) != (outputs.device, outputs.dtype):
+            self._placed = points = self.centres.to(outputs)
+        return self.atoms(points.expand(*outputs.shape, -1), outputs)
 
 
 class MixtureHead(Head):

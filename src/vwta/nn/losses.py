@@ -275,7 +275,7 @@ def sphere_mixture(components: Components, y: Tensor, active: Tensor) -> Tensor:
     kappas = (-components.log_variances).exp()
     log_scale = components.logits.log_softmax(-1) - _phi(2 * kappas).log() - math.log(4 * math.pi)
     terms = log_scale.unsqueeze(-2) - kappas.unsqueeze(-2) * w
-    return -_mean(terms.logsumexp(-1)[active])
+    return -_mean(terms.logsumexp(-1), active)
 
 
 @torch.no_grad()
@@ -308,7 +308,10 @@ def _winner(points: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 def _mean_angle(points: Tensor, winner: Tensor, y: Tensor, active: Tensor) -> Tensor:
     """Mean angle between active targets `(*, S, 3)` and their winners `(*, S)`."""
-    return _mean(angle_between(_points_of(points, winner)[active], y[active]))
+    nearest = _points_of(points, winner)
+    # The other places may hold anything, even nan: there the angle is 0 and has no gradient.
+    known = torch.where(active.unsqueeze(-1), y, nearest.detach())
+    return _mean(angle_between(nearest, known), active)
 
 
 def _points_of(points: Tensor, winner: Tensor) -> Tensor:
@@ -335,13 +338,16 @@ def _mean_cross_entropy(
     is_winner = winner.unsqueeze(-1) == torch.arange(K, device=winner.device)
     wins = (is_winner & active.unsqueeze(-1)).any(-2)
     total = (softplus(logits) - torch.where(wins, logits, 0.0)).sum(-1)
-    total = _mean(total[active.any(-1)])
+    total = _mean(total, active.any(-1))
     return total / K if reduction == "mean" else total
 
 
-def _mean(values: Tensor) -> Tensor:
-    """Mean of values `(n)`, 0 if there are none."""
-    return values.sum() / max(len(values), 1)
+def _mean(values: Tensor, marked: Tensor) -> Tensor:
+    """Mean of those values `(*)` that are marked, bool `(*)`; 0 if none is.
+
+    To select them by the mask would let the program wait for a GPU to count them.
+    """
+    return torch.where(marked, values, 0.0).sum() / marked.sum().clamp_min(1)
 
 
 def _phi(x: Tensor) -> Tensor:

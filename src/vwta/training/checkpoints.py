@@ -8,6 +8,7 @@ __all__ = [
     "Smoothing",
     "copy_of",
     "read_checkpoint",
+    "take_over",
     "write_checkpoint",
 ]
 
@@ -60,8 +61,7 @@ class Selection:
         if better.any():
             self.lowest[better] = values[better]
             self.epoch[better] = epoch
-            for name, value in weights.items():
-                self.weights[name][better] = value[better]
+            take_over(self.weights, weights, better)
 
 
 @dataclass(frozen=True)
@@ -297,6 +297,20 @@ class Resumable(ABC):
         now = time.monotonic()
         self.seconds += now - self._clock
         self._clock = now
+
+
+def take_over(weights: dict[str, Tensor], others: Mapping[str, Tensor], which: Tensor) -> None:
+    """Replaces the weights of some networks by others.
+
+    Arguments:
+        weights: the weights, by name, which change; those of S networks are stacked.
+        others: the weights to take over.
+        which: for which networks, bool with shape `()` or `(S,)`, on the CPU.
+    """
+    which = which.to(next(iter(others.values())).device)
+    for name, value in others.items():
+        taken = which.view((*which.shape, *(1 for _ in value.shape[which.dim() :])))
+        weights[name] = torch.where(taken, value, weights[name])
 
 
 def copy_of(network: nn.Module) -> dict[str, Tensor]:

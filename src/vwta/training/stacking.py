@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from vwta.io.storage import below
 from vwta.nn.stacks import stack, unstack
 from vwta.seeds import generator
-from vwta.training.checkpoints import Resumable, Smoothing, copy_of
+from vwta.training.checkpoints import Resumable, Smoothing, copy_of, take_over
 from vwta.training.loop import (
     Fit,
     Goals,
@@ -243,8 +243,7 @@ class _StackedTraining(Resumable):
         """Takes over the weights of the networks whose last epoch this was."""
         ends = self.stops == done
         if ends.any():
-            for name, value in self.averaged.state_dict().items():
-                self.last[name][ends] = value[ends]
+            take_over(self.last, self.averaged.state_dict(), ends)
 
     @torch.no_grad()
     def _check(self) -> None:

@@ -54,7 +54,7 @@ class MappedRows:
         if isinstance(which, Tensor):
             return MappedRows(self.files, self.order[which], self.device)
         rows = [self._row(number) for number in self.order[which].tolist()]
-        return torch.from_numpy(np.stack(rows)).to(self.device).float()
+        return torch.from_numpy(np.stack(rows)).to(self.device, non_blocking=True).float()
 
     def to(self, device: torch.device | str) -> MappedRows:
         return MappedRows(self.files, self.order, device)

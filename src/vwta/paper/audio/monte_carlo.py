@@ -57,7 +57,7 @@ def volume_rows(
         chosen = select(atoms, targets.frame[start : start + BLOCK])
         y = targets.y[start : start + BLOCK, None]
         winner = (chosen.points - y).square().sum(-1).argmin(-1)
-        sample = uniform_directions(points, generator(seed, "sphere", start))
+        sample = uniform_directions(points, generator(seed, "sphere", start)).to(y)
         law = estimator(chosen)
         exact = torch.stack(
             [

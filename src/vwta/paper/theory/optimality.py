@@ -69,7 +69,7 @@ class Wins:
         winner = winners(points, y)
         apart = y - points.gather(1, winner[..., None].expand_as(y))
         square = apart.square().sum(-1)
-        cell = (winner + K * torch.arange(n)[:, None]).flatten()
+        cell = (winner + K * torch.arange(n, device=winner.device)[:, None]).flatten()
         counts = torch.bincount(cell, minlength=n * K)
         some, pairs = counts.clamp_min(1), (counts - 1).clamp_min(1)
         offset = apart.new_zeros(n * K, 2).index_add_(0, cell, apart.flatten(0, 1))
