@@ -40,8 +40,8 @@ class ContinuousMixture(VoronoiMixture):
     Example:
         >>> z = torch.tensor([[-1.0], [1.0]])
         >>> law = ContinuousMixture(z, torch.tensor([0.5, 0.5]), centres=torch.zeros(2, 1))
-        >>> law.log_prob(torch.zeros(1)).exp() * math.sqrt(2 * math.pi) * 0.5  # one Gaussian
-        tensor(1.0000)
+        >>> law.log_prob(torch.zeros(1)), law.masses  # one Gaussian
+        (tensor(-0.2258), tensor([0.5000, 0.5000]))
     """
 
     def __init__(

@@ -25,6 +25,7 @@ class Robust(Average):
         weights: :math:`1 - \epsilon` and :math:`\epsilon`.
 
     Example:
+        >>> import torch
         >>> from vwta import ContinuousMixture
         >>> law = ContinuousMixture(torch.zeros(1, 1), torch.tensor([0.01]))
         >>> Robust.over(law, 0.01, 1.5).log_prob(torch.ones(1))

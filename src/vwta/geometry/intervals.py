@@ -109,7 +109,7 @@ class _LogIntervalMass(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
         lower, upper, near, rest, h, empty = ctx.saved_tensors
-        grad = (grad / h).masked_fill(empty, 0.0)
+        grad, rest = grad / h, rest.masked_fill(empty, torch.inf)  # without a density at its ends
         below, above = (_end_density(end, near, rest) for end in (lower, upper))
         by_h = _times(lower, below) - _times(upper, above)
         return -below * grad, above * grad, (below - above) * grad, by_h * grad

@@ -38,6 +38,7 @@ class LocalDensity(nn.Module):
         background: a wide law of which there is a small share; None for none.
 
     Example:
+        >>> import torch
         >>> from vwta import Box, LocalNetwork
         >>> network = LocalNetwork(inputs=1, outputs=2, hypotheses=9, widths=[16], bounded=True)
         >>> model = LocalDensity(network, Box([-1.0, -1.0], [1.0, 1.0]))
