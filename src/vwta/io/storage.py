@@ -268,7 +268,8 @@ def _undamaged(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(error, Damaged) or is_memory(error) or system_number(error):
+        known = isinstance(error, Damaged | FileNotFoundError | PermissionError)
+        if known or is_memory(error) or system_number(error):
             raise
         raise Damaged(path, str(error) or type(error).__name__) from error
 
