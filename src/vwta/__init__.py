@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from vwta.distributions.mixtures import DiracMixture as DiracMixture
     from vwta.distributions.mixtures import KernelMixture as KernelMixture
     from vwta.distributions.mixtures import VoronoiMixture as VoronoiMixture
+    from vwta.distributions.regions import density_rank as density_rank
+    from vwta.distributions.regions import hdr as hdr
     from vwta.distributions.robust import Robust as Robust
+    from vwta.distributions.scenarios import scenarios as scenarios
     from vwta.geometry.directions import Directions as Directions
     from vwta.geometry.kernels import Gaussian as Gaussian
     from vwta.geometry.kernels import Uniform as Uniform
@@ -59,9 +62,12 @@ _PLACES = {
     "WTAHead": "nn.heads",
     "WTANetwork": "nn.networks",
     "calibration": "distributions",
+    "density_rank": "distributions.regions",
     "fit": "training.loop",
+    "hdr": "distributions.regions",
     "line": "distributions",
     "losses": "nn",
+    "scenarios": "distributions.scenarios",
     "tune": "distributions.bandwidth",
 }
 __all__ = sorted(_PLACES)  # noqa: PLE0605

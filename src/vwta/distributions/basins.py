@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from vwta.distributions.line import TruncatedKernels
-from vwta.distributions.profile import FARTHEST, Profile, find_root, mass_below
+from vwta.distributions.profile import FARTHEST, Profile, find_root, log_integral, mass_below
 
 
 class Basins(NamedTuple):
@@ -42,6 +42,8 @@ def find_basins(profile: Profile, valley: float) -> Basins:
     """All basins of some laws on the line, with peaks and valleys at nodes of their profile."""
     row, peak, bottom = _turns(profile.log_p, -math.log(valley))
     y, log_p = profile.y, profile.log_p
+    flat = log_p[row, peak + 1] == log_p[row, peak]  # a uniform kernel: take its centre
+    peak = torch.where(flat, peak + 1, peak)
     high = torch.where(bottom < 0, math.inf, y[row, bottom.clamp_min(0)])
     low = torch.cat([high.new_full((1,), -math.inf), high[:-1]])
     first = torch.ones_like(row, dtype=torch.bool)
@@ -55,25 +57,23 @@ def find_basins(profile: Profile, valley: float) -> Basins:
 def means(kernels: TruncatedKernels, low: Tensor, high: Tensor) -> Tensor:
     r"""Means of truncated kernels `(S, P)` between numbers, weighted by masses there, `(S,)`.
 
-    A Gaussian kernel has :math:`\int_a^b (z + t) \varphi_h(t) dt = z (\Phi_h(b) - \Phi_h(a)) -
-    h^2 (\varphi_h(b) - \varphi_h(a))`.
+    A Gaussian kernel has :math:`\int_a^b (z + t) e^{-t^2 / 2 h^2} dt = z \int_a^b e^{-t^2 / 2 h^2}
+    dt + h^2 (e^{-a^2 / 2 h^2} - e^{-b^2 / 2 h^2})`.
     """
     z, h, left, right, masses = kernels
     a = torch.minimum(torch.maximum(low[:, None] - z, -left), right)
     b = torch.minimum(torch.maximum(high[:, None] - z, -left), right)
     flat = h.isinf()
     scale = torch.where(flat, 1.0, h)
-    root = math.sqrt(0.5)
-    share, whole = (
-        (torch.erf(upper / scale * root) - torch.erf(lower / scale * root)) / 2
-        for lower, upper in ((a, b), (-left, right))
+    log_whole = log_integral(-left, right, h)
+    share = torch.exp(log_integral(a, b, h) - log_whole)
+    shift = scale**2 * (
+        torch.exp(-((a / scale) ** 2) / 2 - log_whole)
+        - torch.exp(-((b / scale) ** 2) / 2 - log_whole)
     )
-    shift = -scale / math.sqrt(2 * math.pi)
-    shift = shift * (torch.exp(-((b / scale) ** 2) / 2) - torch.exp(-((a / scale) ** 2) / 2))
     if flat.any():
-        share, whole = torch.where(flat, b - a, share), torch.where(flat, left + right, whole)
-        shift = torch.where(flat, (b - a) * (b + a) / 2, shift)
-    first, mass = ((masses * x / whole).sum(-1) for x in (share * z + shift, share))
+        shift = torch.where(flat, share * (a + b) / 2, shift)
+    first, mass = ((masses * x).sum(-1) for x in (share * z + shift, share))
     return torch.minimum(torch.maximum(first / mass, low), high)
 
 

@@ -9,9 +9,10 @@ the merge tree of level sets, of the log-density.)
 
 from __future__ import annotations
 
-__all__ = ["cell_saddles", "join", "segment_saddles"]
+__all__ = ["cell_peaks", "cell_saddles", "join", "segment_saddles"]
 
 import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,8 +21,10 @@ from torch.distributions import Distribution
 from vwta.distributions.mixtures import VoronoiMixture
 from vwta.geometry.polygons import walk
 from vwta.geometry.spaces import Space, Sphere
+from vwta.geometry.surfaces import Edges
 
 ALONG = 15  # points of a segment between two parts at which the density is computed
+INSIDE = 1e-9  # of the way to an atom: how far peaks at borders are moved
 WORK = 2**18  # points at which the density is computed at once
 
 
@@ -65,17 +68,49 @@ def _merge(
     group[alive] = torch.where(mine == other[:, None], one[:, None], mine)
 
 
-def cell_saddles(law: VoronoiMixture, points: Tensor, log_peak: Tensor) -> Tensor:
-    """Saddles between cells of the plane or the sphere, exact, `(B, K, K)`.
+def cell_peaks(law: VoronoiMixture, points: Tensor) -> Tensor:
+    """Where the density of each cell of the plane or the sphere is highest, `(B, K, e)`.
 
-    In a cell the density falls with the distance from its atom, and the points of the border
-    between two cells are as far from both atoms. The highest way from one atom to the other crosses
-    the border at its point that is nearest to them.
+    That is at its centre, or at the point of the border that is nearest to a centre outside the
+    cell. (It is given a hair's breadth inside, where the density is the cell's own.)
 
     Arguments:
         law: of batch size B.
         points: its atoms in float64, `(B, K, e)`.
-        log_peak: log-density at the atoms, `(B, K)`.
+    """
+    centres = _centres(law, points)
+    if centres is None:
+        return points
+    rows, count, size = points.shape
+    at = centres.transpose(0, 1).reshape(count, *law.batch_shape, size)
+    home = torch.arange(count, device=points.device) == law.cell_of(at).reshape(count, rows).T
+    row, atom = torch.nonzero(~(home & law.space.contains(centres)), as_tuple=True)
+    edges, _, _ = walk(points, row, atom, law.space)
+    apart = (centres - points)[row, atom][edges.cell] - edges.foot
+    s = (apart * edges.tangent).sum(-1)
+    s = torch.minimum(torch.maximum(s, edges.s1), edges.s2)[:, None]
+    distance = torch.linalg.vector_norm(apart - s * edges.tangent, dim=-1)
+    nearest = distance.new_full((len(row),), math.inf).scatter_reduce_(
+        0, edges.cell, distance, "amin"
+    )
+    best = distance == nearest[edges.cell]
+    found, cell = centres.clone(), edges.cell[best]
+    border = (edges.foot + s * edges.tangent)[best]
+    found[row[cell], atom[cell]] = points[row[cell], atom[cell]] + (1 - INSIDE) * border
+    return found
+
+
+def cell_saddles(law: VoronoiMixture, points: Tensor, at: Tensor, log_peak: Tensor) -> Tensor:
+    """Saddles between cells of the plane or the sphere, exact, `(B, K, K)`.
+
+    In a cell the density falls with the distance from its centre, so that the highest way from one
+    cell to the next crosses their border where the lower one of both sides is highest.
+
+    Arguments:
+        law: of batch size B.
+        points: its atoms in float64, `(B, K, e)`.
+        at: where the cells are highest, see :func:`cell_peaks`.
+        log_peak: log-density there, `(B, K)`.
     """
     rows, count, _ = points.shape
     points = law.space.snap(points)
@@ -83,17 +118,52 @@ def cell_saddles(law: VoronoiMixture, points: Tensor, log_peak: Tensor) -> Tenso
     row = torch.arange(rows, device=points.device).repeat_interleave(count)
     edges, _, _ = walk(points, row, atom, law.space)
     edges = edges[edges.line < count]
-    spread = _nearest_spread(edges.a, edges.b, edges.s1, edges.s2, law.space)
     row, atom, other = row[edges.cell], atom[edges.cell], edges.line
-    h = law.kernel.h.to(points).expand(*law.batch_shape, count).reshape(rows, count)
-    sides = torch.stack(
-        [log_peak[row, k] - spread * h[row, k] ** -2 for k in (atom, other)]
-    )  # the same on both sides, but for masses, volumes and bandwidths
+    kappa = law.kernel.h.to(points).expand(*law.batch_shape, count).reshape(rows, count) ** -2
+    centres = _centres(law, points)
+    if centres is None:
+        spread = _nearest_spread(edges, law.space)
+        sides = torch.stack([log_peak[row, k] - spread * kappa[row, k] for k in (atom, other)])
+        lowest = sides.amin(0)
+    else:
+        log_scale = log_peak + ((at - centres) ** 2).sum(-1) * kappa / 2
+        to_centre = (centres[row, k] - points[row, atom] - edges.foot for k in (atom, other))
+        one, two = (
+            _Parabola(
+                log_scale[row, k] - (apart * edges.normal).sum(-1) ** 2 * kappa[row, k] / 2,
+                (apart * edges.tangent).sum(-1),
+                kappa[row, k],
+            )
+            for k, apart in zip((atom, other), to_centre, strict=True)
+        )
+        lowest = _highest_minimum(one, two, edges.s1, edges.s2)
     found = torch.full((rows, count, count), -math.inf, dtype=points.dtype, device=points.device)
     place = (row * count + atom) * count + other
-    found.view(-1).scatter_reduce_(0, place, sides.amin(0), "amax")
-    found = torch.maximum(found, found.mT)
-    return _with_twins(found, points, log_peak)
+    found.view(-1).scatter_reduce_(0, place, lowest, "amax")
+    return _with_twins(torch.maximum(found, found.mT), points, log_peak)
+
+
+class _Parabola(NamedTuple):
+    """Log-densities `(E,)` along edges, :math:`t - \\kappa (s - m)^2 / 2`."""
+
+    top: Tensor
+    middle: Tensor
+    kappa: Tensor
+
+    def at(self, s: Tensor) -> Tensor:
+        return self.top - self.kappa * (s - self.middle) ** 2 / 2
+
+
+def _highest_minimum(one: _Parabola, two: _Parabola, s1: Tensor, s2: Tensor) -> Tensor:
+    """Maximum over `[s1, s2]` of the lower one of two parabolas: at a top, an end or a crossing."""
+    a = (two.kappa - one.kappa) / 2
+    b = one.kappa * one.middle - two.kappa * two.middle
+    c = one.top - two.top + (two.kappa * two.middle**2 - one.kappa * one.middle**2) / 2
+    root = (b**2 - 4 * a * c).clamp_min(0).sqrt()
+    q = -(b + torch.where(b < 0, -root, root)) / 2
+    tries = [one.middle, two.middle, s1, s2, (q / a).nan_to_num(), (c / q).nan_to_num()]
+    at = [torch.minimum(torch.maximum(s, s1), s2) for s in tries]
+    return torch.stack([torch.minimum(one.at(s), two.at(s)) for s in at]).amax(0)
 
 
 def segment_saddles(law: Distribution, points: Tensor, log_peak: Tensor, space: Space) -> Tensor:
@@ -130,14 +200,25 @@ def segment_saddles(law: Distribution, points: Tensor, log_peak: Tensor, space: 
     return _with_twins(found, points, log_peak)
 
 
-def _nearest_spread(a: Tensor, b: Tensor, s1: Tensor, s2: Tensor, space: Space) -> Tensor:
-    """Spread `(E,)` of the points of edges that are nearest to the atom, see `Edges`."""
+def _centres(law: VoronoiMixture, points: Tensor) -> Tensor | None:
+    """Centres of a law's kernels like its atoms `(B, K, e)`; None if these are the centres."""
+    centres: Tensor | None = getattr(law, "centres", None)
+    if centres is None:
+        return None
+    return (
+        centres.detach().to(points).expand(*law.batch_shape, *points.shape[1:]).reshape_as(points)
+    )
+
+
+def _nearest_spread(edges: Edges, space: Space) -> Tensor:
+    """Spread `(E,)` of the points of edges that are nearest to the atoms of both sides."""
+    s1, s2 = edges.s1, edges.s2
     if isinstance(space, Sphere):
         turn = 2 * math.pi
         foot = torch.floor(s2 / turn) >= torch.ceil(s1 / turn)
-        return 1 - b * torch.where(foot, 1.0, torch.maximum(s1.cos(), s2.cos()))
+        return 1 - edges.b * torch.where(foot, 1.0, torch.maximum(s1.cos(), s2.cos()))
     nearest = torch.minimum(torch.maximum(torch.zeros_like(s1), s1), s2)
-    return (a**2 + nearest**2) / 2
+    return (edges.a**2 + nearest**2) / 2
 
 
 def _with_twins(saddles: Tensor, points: Tensor, log_peak: Tensor) -> Tensor:

@@ -44,7 +44,10 @@ def parts_of(law: Distribution, seed: int = 0) -> Parts:
     if isinstance(law, Average):
         members = [parts_of(each, seed + i) for i, each in enumerate(law.laws)]
         together = Parts(*(torch.cat(x, 1) for x in zip(*members, strict=True)))
-        return together._replace(masses=together.masses / len(members))
+        weights = getattr(law, "weights", None) or [1 / len(members)] * len(members)
+        counts = torch.tensor([each.points.shape[1] for each in members])
+        share = together.masses.new_tensor(weights).repeat_interleave(counts)
+        return together._replace(masses=together.masses * share)
     if isinstance(law, VoronoiMixture | KernelMixture):
         masses, z, first, _ = law._moments()
         shape = (*law.batch_shape, law.components)
@@ -76,7 +79,8 @@ def part_densities(law: Distribution, parts: Parts, y: Tensor) -> Tensor:
         y = y.view(*law.batch_shape, -1)
         cell = law.cell_of(y).reshape(-1, 1)
         nothing = torch.full_like(parts.masses, -math.inf)
-        return nothing.scatter(1, cell, law.log_prob(y).reshape(-1, 1).to(nothing))
+        log_weight = parts.masses.sum(1, keepdim=True).log()  # of a member of an average
+        return nothing.scatter(1, cell, log_weight + law.log_prob(y).reshape(-1, 1).to(nothing))
     spread = ((y[:, None] - parts.points) ** 2).sum(-1) / 2
     if isinstance(law, KernelMixture):
         h = law.kernel.h.to(spread).expand(*law.batch_shape, law.components)

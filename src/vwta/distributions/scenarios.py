@@ -33,7 +33,7 @@ from torch import Size, Tensor
 from torch.distributions import Distribution
 
 from vwta.distributions.basins import Basins, find_basins, means, within
-from vwta.distributions.joining import cell_saddles, join, segment_saddles
+from vwta.distributions.joining import cell_peaks, cell_saddles, join, segment_saddles
 from vwta.distributions.line import TruncatedKernels
 from vwta.distributions.mixtures import VoronoiMixture
 from vwta.distributions.parts import Parts, part_densities, parts_of, space_of
@@ -197,13 +197,16 @@ def _on_the_line(law: Distribution, min_mass: float, valley: float) -> Scenarios
 def _elsewhere(law: Distribution, min_mass: float, valley: float) -> Scenarios:
     parts, space = parts_of(law), space_of(law)
     rows, count, size = parts.points.shape
-    at = parts.points.transpose(0, 1).reshape(count, *law.batch_shape, size)
-    log_peak = law.log_prob(at).reshape(count, rows).T.to(parts.points)
-    if isinstance(law, VoronoiMixture) and space.dim(size) == 2:
-        saddles = cell_saddles(law, parts.points, log_peak)
+    cells = law if isinstance(law, VoronoiMixture) and space.dim(size) == 2 else None
+    peaks = parts.points if cells is None else cell_peaks(cells, parts.points)
+    at = peaks.transpose(0, 1).reshape(count, *law.batch_shape, size)
+    log_peak = law.log_prob(at).reshape(count, rows).T.to(peaks)
+    if cells is None:
+        saddles = segment_saddles(law, peaks, log_peak, space)
     else:
-        saddles = segment_saddles(law, parts.points, log_peak, space)
+        saddles = cell_saddles(cells, parts.points, peaks, log_peak)
     group = join(log_peak, saddles, valley)
+    parts = parts._replace(points=peaks)
     return _grouped(law, parts, log_peak, group, min_mass, isinstance(space, Sphere))
 
 
