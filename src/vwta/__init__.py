@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from vwta.distributions.mixtures import DiracMixture as DiracMixture
     from vwta.distributions.mixtures import KernelMixture as KernelMixture
     from vwta.distributions.mixtures import VoronoiMixture as VoronoiMixture
+    from vwta.estimator.regressor import VoronoiRegressor as VoronoiRegressor
+    from vwta.estimator.saving import load as load
     from vwta.geometry.directions import Directions as Directions
     from vwta.geometry.kernels import Gaussian as Gaussian
     from vwta.geometry.kernels import Uniform as Uniform
@@ -44,11 +46,13 @@ _PLACES = {
     "Uniform": "geometry.kernels",
     "VonMisesFisher": "geometry.kernels",
     "VoronoiMixture": "distributions.mixtures",
+    "VoronoiRegressor": "estimator.regressor",
     "WTAHead": "nn.heads",
     "WTANetwork": "nn.networks",
     "calibration": "distributions",
     "fit": "training.loop",
     "line": "distributions",
+    "load": "estimator.saving",
     "losses": "nn",
     "tune": "distributions.bandwidth",
 }
