@@ -16,11 +16,11 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from vwta.distributions.average import Average
-from vwta.distributions.calibration import _ends
 from vwta.distributions.line import NODES, WEIGHTS, TruncatedKernels, truncated_kernels
 from vwta.distributions.mixtures import VoronoiMixture
 from vwta.geometry.memory import slices
 
+BENDS = (-9.0, -6.0, -4.0, -2.0, 0.0, 2.0, 4.0, 6.0, 9.0)  # bandwidths: between them p is smooth
 REACH = 9.0  # bandwidths beyond which an uncut Gaussian has no mass in float64
 HALVINGS = 70  # of the interval that has a quantile
 SHRINKS = 40  # of the steps of the search for a mode
@@ -71,7 +71,7 @@ def entropy(law: Distribution) -> Tensor:
         tensor([1.4189], dtype=torch.float64)
     """
     kernels = truncated_kernels(law)
-    ends = _ends(kernels).flatten(-2).sort(-1).values
+    ends = _bends(kernels).flatten(-2).sort(-1).values
     width, middle = ends.diff(), (ends[..., 1:] + ends[..., :-1]) / 2
     total = torch.zeros_like(kernels.points[..., 0])
     for node, weight in zip(NODES, WEIGHTS, strict=True):
@@ -96,9 +96,9 @@ def mode(law: Distribution, project: Callable[[Tensor], Tensor] = lambda y: y) -
 
     Example:
         >>> from vwta import Gaussian, KernelMixture
-        >>> points, masses = torch.tensor([[0.0], [1.0], [9.0]]), torch.tensor([0.3, 0.3, 0.4])
-        >>> mode(KernelMixture(points, masses, Gaussian(1.0)))
-        tensor([0.5000])
+        >>> points = torch.tensor([[0.0], [1.0], [9.0]], dtype=torch.float64)
+        >>> mode(KernelMixture(points, torch.tensor([0.3, 0.3, 0.4]), Gaussian(1.0)))
+        tensor([0.5000], dtype=torch.float64)
     """
     atoms = torch.cat([each.points for each in _members(law)], -2)
     best, height = atoms[..., 0, :], law.log_prob(atoms[..., 0, :])
@@ -131,6 +131,13 @@ def _members(law: Any) -> Iterator[Any]:
             yield from _members(each)
     else:
         yield law
+
+
+def _bends(kernels: TruncatedKernels) -> Tensor:
+    """Places between which each kernel is smooth, `(*, P, bends)`."""
+    z, left, right = (x[..., None] for x in (kernels.points, kernels.left, kernels.right))
+    h = kernels.h.clamp_max(torch.finfo(z.dtype).max / 10)[..., None]
+    return z + torch.minimum(torch.maximum(z.new_tensor(BENDS) * h, -left), right)
 
 
 def _bisect(kernels: TruncatedKernels, q: Tensor) -> Tensor:

@@ -9,6 +9,9 @@ scores are uniform. Whether it is or not, the :math:`\lceil (n + 1) l \rceil`-th
 scores of n rows that the model has not seen is a mass whose regions cover a new target with a
 probability of at least l, and of at most :math:`l + 1 / (n + 1)` if no two scores are equal.
 
+Masses are shares of samples. Beyond all samples of a row a score is 1 plus how much the log-density
+falls below their lowest one, so that regions of a model that is far too sure still have an end.
+
 References:
     | Distribution-free Conditional Predictive Bands using Density Estimators (Izbicki et al., 2020)
 """
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from vwta.estimator.predicted import PredictedLaw
 
 SAMPLES = 256  # of a row, by which scores are estimated
-SLACK = 1e-9  # masses are multiples of 1 / SAMPLES
+SLACK = 1e-9  # rounding of ranks
 
 
 class Calibration:
@@ -67,7 +70,7 @@ class Calibration:
 
 @torch.no_grad()
 def hdr_scores(parts: Iterable[PredictedLaw], u: Tensor, seed: int = 0) -> Tensor:
-    """Scores `(n,)` of scaled targets `(n, d)`: shares of samples with a higher density.
+    """Scores `(n,)` of scaled targets `(n, d)`: shares of samples with a higher density, or more.
 
     Samples of a row do not depend on its target, so that scores of rows are as exchangeable as the
     rows are, and coverage holds whatever the number of samples.
@@ -82,6 +85,7 @@ def hdr_scores(parts: Iterable[PredictedLaw], u: Tensor, seed: int = 0) -> Tenso
         law, here = part.law, u[start : start + len(part)]
         start += len(part)
         samples = law.sample((SAMPLES,), source)  # type: ignore[call-arg]
-        higher = law.log_prob(samples) > law.log_prob(here)
-        found.append(higher.double().mean(0))
+        log_p, at = law.log_prob(samples), law.log_prob(here)
+        beyond = (log_p.amin(0) - at).clamp_min(0)
+        found.append((log_p > at).double().mean(0) + beyond)
     return torch.cat(found)

@@ -36,7 +36,7 @@ EPOCHS = 600  # at most
 MOST_ROWS = 2**16  # of an epoch; of more rows each epoch takes a random part
 HELD_OUT = 4096  # rows on which epochs are selected, at most
 TUNING = {1: 4096, 2: 2048}  # rows on which s is searched, at most, by dimension
-TUNING_SOLID = 256  # in three and more dimensions, where volumes cost more
+TUNING_SOLID = 128  # in three and more dimensions, where volumes cost more
 STEP = 0.01  # how closely log s is found
 BORDER = 1.05  # s is at the border of its interval if it is nearer to it than this factor
 

@@ -7,7 +7,7 @@ bandwidth of `voronoi` and `kernel`, a factor on all widths of `mdn`. Heads with
 
 from __future__ import annotations
 
-__all__ = ["HEADS", "TRAININGS", "Head", "Sizes", "Training", "heads_for"]
+__all__ = ["HEADS", "TOLERANCE", "TRAININGS", "Head", "Sizes", "Training", "heads_for"]
 
 import math
 from collections.abc import Callable
@@ -33,7 +33,8 @@ BANDWIDTHS = (1e-3, 3.0)  # of standardised targets, among which h is searched
 ON_SPHERE = (1e-2, 3.0)
 FACTORS = (0.25, 4.0)
 GRID = torch.logspace(-2.3, 0.3, 14).tolist()  # bandwidths by whose best one epochs are selected
-TOLERANCE = 0.01  # of log-volumes in three and more dimensions
+TOLERANCE = 0.05  # of log-volumes in three and more dimensions
+SOLID = Directions(count=512, tolerance=TOLERANCE, most=2**13)  # how volumes are estimated there
 FLOOR = -14.0  # log-variance: no component gets narrower than 1e-3 standard deviations
 
 
@@ -204,8 +205,7 @@ def _kernel_for(domain: Space, h: Tensor | float) -> Gaussian:
 
 def _voronoi(atoms: Hypotheses, domain: Space) -> VoronoiMixture:
     kernel = _kernel_for(domain, 1.0)
-    directions = Directions(tolerance=TOLERANCE) if atoms.points.shape[-1] > 2 else None
-    directions = None if isinstance(domain, Sphere) else directions
+    directions = SOLID if domain.dim(atoms.points.shape[-1]) > 2 else None
     points = domain.project(atoms.points)
     return VoronoiMixture(points, atoms.masses, kernel, domain, directions)
 

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.distributions import Distribution
 
+from vwta.distributions.average import Average
 from vwta.distributions.line import cdf
 from vwta.distributions.summaries import entropy, mode, quantile
 from vwta.estimator.conformal import Calibration, hdr_scores
@@ -164,8 +165,9 @@ class PredictedLaw:
     def marginal(self, column: int | str) -> PredictedLaw:
         """Laws of one column of the targets.
 
-        Those of uncut kernels are exact. For other laws they are kernel densities of 1,024 samples,
-        by Silverman's rule, whose distribution functions have a standard error of .016 at most.
+        Those of uncut kernels are exact. Others are kernel densities of 1,024 samples, by
+        Silverman's rule for a law as wide as the narrowest kernel; their distribution functions
+        have a standard error of .016 at most.
 
         Arguments:
             column: its place from 0, or its name.
@@ -204,7 +206,9 @@ class PredictedLaw:
         source = torch.Generator().manual_seed(0)
         samples = torch.cat([_sample(part, (MARGINAL,), source) for part in self._parts()], -2)
         points = samples[..., j].T
-        h = 0.9 * points.std(-1, keepdim=True) * MARGINAL**-0.2
+        own = [law.kernel.h.expand(law.masses.shape).amin(-1) for law in _members(self.law)]
+        own.append(0.9 * points.std(-1))
+        h = MARGINAL**-0.2 * torch.stack(own).amin(0)[:, None]
         return Components(
             points[..., None], torch.zeros_like(points), 2 * h.log().expand_as(points)
         )
@@ -278,3 +282,7 @@ def _sample(part: PredictedLaw, shape: tuple[int, ...], source: torch.Generator)
     """Scaled samples, `(*shape, n, d)`."""
     samples: Tensor = part.law.sample(shape, source)  # type: ignore[call-arg]
     return samples
+
+
+def _members(law: Any) -> list[Any]:
+    return list(law.laws) if isinstance(law, Average) else [law]

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from vwta.estimator import saving
 from vwta.estimator.columns import Columns, DataWarning
 from vwta.estimator.conformal import Calibration, hdr_scores
-from vwta.estimator.fitting import Fitted, Recipe, Rows, fit_heads
-from vwta.estimator.heads import HEADS, Sizes, heads_for
+from vwta.estimator.fitting import Fitted, Recipe, Rows, fit_heads, law_of
+from vwta.estimator.heads import HEADS, TOLERANCE, Sizes, heads_for
 from vwta.estimator.predicted import PredictedLaw
 from vwta.estimator.targets import Targets, check_targets, place_of
 from vwta.geometry.spaces import Box
@@ -326,11 +326,28 @@ class VoronoiRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "border of what was searched. Remedy: check whether targets are discrete or "
                 "follow from the inputs without noise"
             )
+        self._check_volumes(rows)
         self.unused_hypotheses_ = self._unused(rows)
         if self.unused_hypotheses_ > self.n_hypotheses_ / 2:
             _warn(
                 f"{self.unused_hypotheses_} of {self.n_hypotheses_} hypotheses win no training "
                 "row. Remedy: lower n_hypotheses"
+            )
+
+    @torch.no_grad()
+    def _check_volumes(self, rows: Rows) -> None:
+        """Warns if masses of cells are estimates, in three and more dimensions, and poor ones."""
+        if self.head_ != "voronoi" or self.targets_.domain().dim(self.targets_.dimension) < 3:
+            return
+        laws = [
+            law_of(self.head_, [network(rows.x[:8].double())], self.number_, self.targets_.domain())
+            for network in self.networks_
+        ]
+        error = max(law.log_cell_mass_error.max().item() for law in laws)  # type: ignore[attr-defined]
+        if error > TOLERANCE:
+            _warn(
+                f"volumes of cells have a standard error of up to {100 * error:.0f} %, and so have "
+                "densities. Remedy: lower n_hypotheses, or take head 'kernel' or 'mdn'"
             )
 
     @torch.no_grad()
