@@ -32,7 +32,7 @@ def test_coverage_over_many_data_sets() -> None:
         4, (SETS, ROWS + 1)
     )
     law = narrow_law(y.size)
-    scores = hdr_scores([law], torch.as_tensor(y).reshape(-1, 1)).view(SETS, ROWS + 1)
+    scores = hdr_scores([law.law], torch.as_tensor(y).reshape(-1, 1)).view(SETS, ROWS + 1)
     covered = [
         float(new) <= Calibration(known).mass(LEVEL)
         for known, new in zip(scores[:, :-1], scores[:, -1], strict=True)
@@ -55,7 +55,7 @@ def test_scores_are_uniform_if_the_law_is_right(models: dict[str, VoronoiRegress
     X, _ = two_modes(1000, seed=1)
     law = models["kernel"].predict_dist(X)
     y = torch.as_tensor(law.targets.scaled(law.sample(random_state=0)[:, None]))
-    scores = hdr_scores([law], y).clamp_max(1).sort().values
+    scores = hdr_scores([law.law], y).clamp_max(1).sort().values
     assert (scores - torch.arange(1000) / 1000).abs().max() < 0.06
 
 

@@ -22,7 +22,7 @@ import torch
 from loading import ROOT
 from scipy.io import wavfile
 
-from vwta.__main__ import main as command
+from vwta.cli.main import main as command
 from vwta.io.errors import explained
 from vwta.io.storage import write_tensors
 from vwta.nn.networks import initialise

@@ -23,15 +23,12 @@ __all__ = ["Calibration", "hdr_scores"]
 import math
 import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+from torch.distributions import Distribution
 
 from vwta.estimator.columns import DataWarning
-
-if TYPE_CHECKING:
-    from vwta.estimator.predicted import PredictedLaw
 
 SAMPLES = 256  # of a row, by which scores are estimated
 SLACK = 1e-9  # rounding of ranks
@@ -69,21 +66,21 @@ class Calibration:
 
 
 @torch.no_grad()
-def hdr_scores(parts: Iterable[PredictedLaw], u: Tensor, seed: int = 0) -> Tensor:
+def hdr_scores(laws: Iterable[Distribution], u: Tensor, seed: int = 0) -> Tensor:
     """Scores `(n,)` of scaled targets `(n, d)`: shares of samples with a higher density, or more.
 
     Samples of a row do not depend on its target, so that scores of rows are as exchangeable as the
     rows are, and coverage holds whatever the number of samples.
 
     Arguments:
-        parts: laws of the rows, in parts.
+        laws: laws of the rows, some rows at a time.
         u: scaled targets, one for each row.
         seed: of the samples.
     """
     source, found, start = torch.Generator().manual_seed(seed), [], 0
-    for part in parts:
-        law, here = part.law, u[start : start + len(part)]
-        start += len(part)
+    for law in laws:
+        here = u[start : start + law.batch_shape[0]]
+        start += law.batch_shape[0]
         samples = law.sample((SAMPLES,), source)  # type: ignore[call-arg]
         log_p, at = law.log_prob(samples), law.log_prob(here)
         beyond = (log_p.amin(0) - at).clamp_min(0)

@@ -76,6 +76,10 @@ class PredictedLaw:
         """The laws of scaled targets, of batch shape `(n,)` and event shape `(d,)`."""
         return law_of(self.head, self.atoms, self.number, self.targets.domain())
 
+    def laws(self) -> Iterator[Distribution]:
+        """The same for some rows at a time, which fit into memory."""
+        return (part.law for part in self._parts())
+
     @property
     def location(self) -> Array:
         """What is added to scaled targets times :attr:`scale`, `(d,)`."""
@@ -193,7 +197,7 @@ class PredictedLaw:
         If the model is calibrated, they do so for a new row with the probability `level` at least.
         """
         _check_level(level)
-        scores = hdr_scores(self._parts(), self._inwards(y))
+        scores = hdr_scores(self.laws(), self._inwards(y))
         mass = level if self.calibration is None else self.calibration.mass(level)
         covered: NDArray[np.bool_] = (scores <= mass).numpy()
         return covered

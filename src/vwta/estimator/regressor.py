@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from vwta.estimator import saving
 from vwta.estimator.columns import Columns, DataWarning
 from vwta.estimator.conformal import Calibration, hdr_scores
+from vwta.estimator.files import write_model
 from vwta.estimator.fitting import Fitted, Recipe, Rows, fit_heads, law_of
 from vwta.estimator.heads import HEADS, TOLERANCE, Sizes, heads_for
 from vwta.estimator.predicted import PredictedLaw
@@ -217,13 +217,13 @@ class VoronoiRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         law = self.predict_dist(X)
         targets = self._known(check_targets(y, len(law)))
         scaled = torch.as_tensor(self.targets_.scaled(targets))
-        self.calibration_ = Calibration(hdr_scores(law._parts(), scaled, seed=1))
+        self.calibration_ = Calibration(hdr_scores(law.laws(), scaled, seed=1))
         return self
 
     def save(self, path: str | Path) -> None:
         """Writes the model to one file, which :func:`vwta.load` reads anywhere; no pickle."""
         check_is_fitted(self)
-        saving.save(self, path)
+        write_model(self, path)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

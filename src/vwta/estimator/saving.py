@@ -1,57 +1,13 @@
-"""Models in one file: weights and calibration as safetensors, all else as JSON; no pickle."""
+"""Models that were saved."""
 
 from __future__ import annotations
 
-__all__ = ["load", "save"]
+__all__ = ["load"]
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from safetensors import SafetensorError
-
-from vwta.estimator.columns import Columns
-from vwta.estimator.conformal import Calibration
-from vwta.estimator.heads import HEADS, TRAININGS, Sizes
-from vwta.estimator.targets import Targets
-from vwta.geometry.spaces import Box
-from vwta.io.errors import BadWeights, restored_from
-from vwta.io.storage import below, read_tensors, write_tensors
-from vwta.nn.networks import restore
-
-if TYPE_CHECKING:
-    from vwta.estimator.regressor import VoronoiRegressor
-
-FORMAT = 1
-ATTRIBUTES = (  # fitted attributes that JSON holds as they are
-    *("head_", "number_", "heads_", "n_features_in_", "unused_hypotheses_"),
-    *("epochs_", "n_hypotheses_"),
-)
-
-
-def save(model: VoronoiRegressor, path: str | Path) -> None:
-    """Writes a fitted model to a file, completely or not at all.
-
-    Arguments:
-        model: the model.
-        path: the file, such as `model.vwta`.
-    """
-    tensors = {
-        f"member{index}.{name}": value
-        for index, network in enumerate(model.networks_)
-        for name, value in network.state_dict().items()
-    }
-    if model.calibration_ is not None:
-        tensors["calibration"] = model.calibration_.scores
-    metadata = {
-        "format": FORMAT,
-        "parameters": _parameters(model),
-        "fitted": {name: getattr(model, name) for name in ATTRIBUTES},
-        "features": _features(model),
-        "sizes": model.sizes_._asdict(),
-        "columns": model.columns_.to_json(),
-        "targets": model.targets_.to_json(),
-    }
-    write_tensors(Path(path), tensors, metadata)
+from vwta.estimator.files import read_model
+from vwta.estimator.regressor import VoronoiRegressor
 
 
 def load(path: str | Path) -> VoronoiRegressor:
@@ -60,66 +16,8 @@ def load(path: str | Path) -> VoronoiRegressor:
     Arguments:
         path: the file.
     """
-    from vwta.estimator.regressor import VoronoiRegressor
-
-    path = Path(path)
-    try:
-        tensors, stored = read_tensors(path)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"{path}: no such file. Remedy: check the path") from error
-    except (SafetensorError, ValueError) as error:
-        raise BadWeights(
-            f"{path} is not a model of vwta, or is damaged: {error}. Remedy: save the model again"
-        ) from error
-    if stored.get("format") != FORMAT:
-        raise BadWeights(
-            f"{path} has the format {stored.get('format')}, and this version of vwta reads "
-            f"{FORMAT}. Remedy: save the model again, or update vwta"
-        )
-    with restored_from(path):
-        model = VoronoiRegressor(**_restored(stored["parameters"]))
-        for name in ATTRIBUTES:
-            setattr(model, name, stored["fitted"][name])
-        if stored["features"] is not None:
-            import numpy as np
-
-            model.feature_names_in_ = np.array(stored["features"], dtype=object)
-        model.sizes_ = Sizes(**stored["sizes"])
-        model.columns_ = Columns.from_json(stored["columns"])
-        model.targets_ = Targets(**stored["targets"])
-        build, members = TRAININGS[HEADS[model.head_].training].build, _members(tensors)
-        model.networks_ = [
-            restore({"sizes": model.sizes_}, below(f"member{index}.", tensors), build)
-            for index in range(members)
-        ]
-        scores = tensors.get("calibration")
-        model.calibration_ = None if scores is None else Calibration(scores)
+    parameters, fitted = read_model(path)
+    model = VoronoiRegressor(**parameters)
+    for name, value in fitted.items():
+        setattr(model, name, value)
     return model
-
-
-def _parameters(model: VoronoiRegressor) -> dict[str, Any]:
-    """Parameters as JSON; those that have no meaning elsewhere are left out."""
-    found = model.get_params(deep=False)
-    if isinstance(found["space"], Box):
-        found["space"] = {"low": found["space"].low.tolist(), "high": found["space"].high.tolist()}
-    if not isinstance(found["random_state"], int | None):
-        found["random_state"] = None
-    return {**found, "hidden": list(found["hidden"]), "checkpoint": None}
-
-
-def _restored(stored: dict[str, Any]) -> dict[str, Any]:
-    space = stored["space"]
-    return {
-        **stored,
-        "space": Box(**space) if isinstance(space, dict) else space,
-        "hidden": tuple(stored["hidden"]),
-    }
-
-
-def _features(model: VoronoiRegressor) -> list[str] | None:
-    names = getattr(model, "feature_names_in_", None)
-    return None if names is None else [str(name) for name in names]
-
-
-def _members(tensors: dict[str, Any]) -> int:
-    return len({name.partition(".")[0] for name in tensors if name.startswith("member")})
