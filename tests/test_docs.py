@@ -12,6 +12,16 @@ def blocks(path: Path) -> str:
     return "\n".join(re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL))
 
 
+def test_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (code,) = [block for block in found if "VoronoiRegressor" in block]
+    assert len(code.splitlines()) <= 15
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(compile(code.replace("n_hypotheses=8", "8, steps=200"), "README.md", "exec"), names)
+    assert abs(1 - names["law"].cdf(20.0)[0] - 0.7) < 0.15  # type: ignore[attr-defined]
+
+
 def test_quickstart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
