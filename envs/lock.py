@@ -50,8 +50,8 @@ def freeze() -> dict[str, str]:
     """Install the newest versions that pyproject.toml allows, and return the locks by file."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        main = installed(folder, "paper,opencv,rivals,workflow,dev")
-        more = installed(folder, "paper,opencv,rivals,workflow,dev,cluster")
+        main = installed(folder, "sklearn,paper,opencv,rivals,workflow,dev")
+        more = installed(folder, "sklearn,paper,opencv,rivals,workflow,dev,cluster")
     added = [pin for pin in more if pin not in main]
     if len(more) != len(main) + len(added):
         sys.exit(f"plugins for clusters want other versions than the rest: {' '.join(added)}")

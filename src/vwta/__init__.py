@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from vwta.distributions.regions import hdr as hdr
     from vwta.distributions.robust import Robust as Robust
     from vwta.distributions.scenarios import scenarios as scenarios
+    from vwta.estimator.regressor import VoronoiRegressor as VoronoiRegressor
+    from vwta.estimator.saving import load as load
     from vwta.geometry.directions import Directions as Directions
     from vwta.geometry.kernels import Gaussian as Gaussian
     from vwta.geometry.kernels import Uniform as Uniform
@@ -59,6 +61,7 @@ _PLACES = {
     "Uniform": "geometry.kernels",
     "VonMisesFisher": "geometry.kernels",
     "VoronoiMixture": "distributions.mixtures",
+    "VoronoiRegressor": "estimator.regressor",
     "WTAHead": "nn.heads",
     "WTANetwork": "nn.networks",
     "calibration": "distributions",
@@ -66,6 +69,7 @@ _PLACES = {
     "fit": "training.loop",
     "hdr": "distributions.regions",
     "line": "distributions",
+    "load": "estimator.saving",
     "losses": "nn",
     "scenarios": "distributions.scenarios",
     "tune": "distributions.bandwidth",

@@ -25,7 +25,7 @@ from safetensors.torch import save_file
 from scipy.io import wavfile
 from warm import python
 
-from vwta.__main__ import main as command
+from vwta.cli.main import main as command
 from vwta.io.errors import Damaged, explained
 from vwta.io.storage import read_table, write_table, write_tensors
 from vwta.nn.networks import initialise

@@ -28,14 +28,14 @@ def locked(lock: ModuleType) -> dict[str, str]:
 
 
 def test_lock_satisfies_pyproject(lock: ModuleType, locked: dict[str, str]) -> None:
-    for line in lock.declared("paper", "workflow", "dev"):
+    for line in lock.declared("sklearn", "paper", "workflow", "dev"):
         requirement = Requirement(line)
         version = locked[canonicalize_name(requirement.name)]
         assert requirement.specifier.contains(version), f"{line}, but {version} is locked"
 
 
 def test_lock_pins_all_that_is_needed(lock: ModuleType, locked: dict[str, str]) -> None:
-    lines = lock.declared("paper", "workflow", "dev")
+    lines = lock.declared("sklearn", "paper", "workflow", "dev")
     assert unpinned(lines, locked, lock.CUDA) == []
 
 

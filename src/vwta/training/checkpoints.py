@@ -17,6 +17,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,7 +178,8 @@ class Resumable(ABC):
         """
         if self._resume():
             logger.info("resumed at epoch %d, batch %d", self.epoch + 1, self.batch + 1)
-        with self._interruption:
+        # Without a file there is nothing to save on a signal, so that signals act as usual.
+        with nullcontext() if self.checkpoint is None else self._interruption:
             while self.epoch < self.epochs:
                 self.train_epoch()
                 self.validate()
@@ -224,8 +226,7 @@ class Resumable(ABC):
         if reason:
             where = f"epoch {self.epoch + 1}, batch {self.batch + 1}"
             saved = f"saved in {self.checkpoint}; run again to continue"
-            unsaved = "nothing was saved, as there is no checkpoint file"
-            raise Interrupted(f"{reason} at {where}: {saved if self.checkpoint else unsaved}")
+            raise Interrupted(f"{reason} at {where}: {saved}")
 
     def _report(self) -> None:
         """Writes a line to the log, if the last one is some time ago."""

@@ -13,8 +13,9 @@ import pytest
 import yaml
 from loading import ROOT
 
-from vwta.__main__ import default_folder, main
+from vwta.cli.main import main
 from vwta.io.storage import read_metadata, read_table, write_table
+from vwta.paper.command import default_folder
 from vwta.paper.methods import METHODS
 from vwta.paper.metrics import COLUMNS, tidy
 from vwta.paper.problems import PROBLEMS

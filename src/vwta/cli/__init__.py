@@ -1,0 +1,1 @@
+"""The command `vwta`: models of one's own tables, from a terminal."""

@@ -1,0 +1,218 @@
+"""The commands `vwta fit`, `vwta predict` and `vwta sample`."""
+
+from __future__ import annotations
+
+__all__ = ["add_commands"]
+
+import argparse
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vwta.cli.tables import Layout, column_of, read, write
+from vwta.io.errors import BadTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from vwta.estimator.regressor import VoronoiRegressor
+
+HEADS = ("auto", "voronoi", "kernel", "mdn")
+
+
+def add_commands(commands: Any) -> None:
+    """Adds the commands to the parser of `vwta`."""
+    fit = commands.add_parser(
+        "fit",
+        help="fit a model to a table",
+        description="Fits a model to a table and writes it to a file. All columns but the target "
+        "are inputs; texts and missing values are allowed. A part of the rows is held out to "
+        "select the model.",
+    )
+    fit.add_argument("table", type=Path, help="csv, tsv, parquet or xlsx; line 1 names the columns")
+    fit.add_argument(
+        "--target", action="append", required=True, metavar="COLUMN", help="repeat it for several"
+    )
+    fit.add_argument("-o", "--output", type=Path, default=Path("model.vwta"), metavar="FILE")
+    fit.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="leave it out")
+    fit.add_argument(
+        "--text", action="append", default=[], metavar="COLUMN", help="categories, not numbers"
+    )
+    fit.add_argument("--head", choices=HEADS, default="auto", help="kind of density; %(default)s")
+    fit.add_argument("--hypotheses", type=int, default=16, metavar="K", help="%(default)s")
+    fit.add_argument("--members", type=int, default=1, metavar="M", help="networks; %(default)s")
+    fit.add_argument("--space", choices=("auto", "line", "box", "sphere"), default="auto")
+    fit.add_argument("--steps", type=int, default=4000, help="of the optimiser; %(default)s")
+    fit.add_argument("--seed", type=int, default=0, help="%(default)s")
+    fit.add_argument(
+        "--calibrate", type=float, default=0.0, metavar="PART",
+        help="part of the rows that calibrates regions, such as 0.2; none by default",
+    )  # fmt: skip
+    _add_layout(fit)
+    fit.set_defaults(run=_fit)
+
+    predict = commands.add_parser(
+        "predict",
+        help="means, deviations and quantiles for the rows of a table",
+        description="Writes the predicted law of each row: mean, standard deviation and quantiles.",
+    )
+    _add_files(predict)
+    predict.add_argument(
+        "--quantiles", default="0.05,0.5,0.95", metavar="Q,Q,...", help="%(default)s"
+    )
+    _add_layout(predict)
+    predict.set_defaults(run=_predict)
+
+    sample = commands.add_parser(
+        "sample",
+        help="samples for the rows of a table",
+        description="Writes samples of the predicted law of each row: its number, that of the "
+        "sample, and the target.",
+    )
+    _add_files(sample)
+    sample.add_argument("-n", type=int, default=100, help="samples of a row; %(default)s")
+    sample.add_argument("--seed", type=int, default=0, help="%(default)s")
+    _add_layout(sample)
+    sample.set_defaults(run=_sample)
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, help="file that `vwta fit` wrote")
+    parser.add_argument("table", type=Path, help="table with the columns of the inputs")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
+
+
+def _add_layout(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--delimiter", help="between cells of csv files; a comma by default")
+    parser.add_argument(
+        "--decimal", choices=(".", ","), default=".", help="with ',' cells are separated by ';'"
+    )
+
+
+def _layout(chosen: argparse.Namespace) -> Layout:
+    sign = {"\\t": "\t", "tab": "\t"}.get(chosen.delimiter, chosen.delimiter)
+    return Layout(sign, chosen.decimal)
+
+
+def _fit(chosen: argparse.Namespace) -> str:
+    import numpy as np
+
+    from vwta.estimator.regressor import VoronoiRegressor
+
+    table = read(chosen.table, _layout(chosen), texts=chosen.text, numbers=chosen.target)
+    for name in (*chosen.drop, *chosen.text):
+        column_of(chosen.table, table, name, "--drop or --text")
+    targets = _targets(chosen.table, table, chosen.target)
+    inputs = table.drop(columns=[*chosen.target, *chosen.drop])
+    if not inputs.shape[1]:
+        raise BadTable(f"{chosen.table}: no column of inputs is left. Remedy: add one")
+    if not 0 <= chosen.calibrate < 1:
+        raise BadTable(f"--calibrate {chosen.calibrate}. Remedy: give a part below 1, such as 0.2")
+    order = np.random.default_rng(chosen.seed).permutation(len(table))
+    count = round(chosen.calibrate * len(table))
+    model = VoronoiRegressor(
+        chosen.hypotheses,
+        head=chosen.head,
+        space=chosen.space,
+        members=chosen.members,
+        steps=chosen.steps,
+        random_state=chosen.seed,
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(inputs.iloc[order[count:]], targets.iloc[order[count:]])
+        if count:
+            model.calibrate(inputs.iloc[order[:count]], targets.iloc[order[:count]])
+    model.save(chosen.output)
+    return _summary(model, len(table) - count, count, chosen.output, caught)
+
+
+def _targets(path: Path, table: pd.DataFrame, names: list[str]) -> Any:
+    """The target's columns, all of whose cells are there."""
+    for name in names:
+        empty = column_of(path, table, name, "--target").isna()
+        if empty.any():
+            line = int(table.index[empty.to_numpy().argmax()]) + 2
+            raise BadTable(
+                f"{path}, line {line}, column {name!r}: the target is missing; {int(empty.sum())} "
+                "such lines. Remedy: remove them"
+            )
+    return table[names[0]] if len(names) == 1 else table[names]
+
+
+def _summary(
+    model: VoronoiRegressor, rows: int, calibrated: int, output: Path, caught: list[Any]
+) -> str:
+    """What was fitted, for the terminal."""
+    from vwta.estimator.columns import Categories
+
+    texts = sum(isinstance(column, Categories) for column in model.columns_.columns)
+    count = len(model.columns_.columns)
+    lines = [f"warning: {each.message}" for each in caught]
+    lines.append(f"{rows} rows, {count - texts} columns of numbers and {texts} of texts")
+    for name, value in sorted(model.heads_.items(), key=lambda item: -item[1]):
+        chosen = " (chosen)" if name == model.head_ else ""
+        lines.append(f"  log-likelihood of held-out rows, head {name}: {value:.4f}{chosen}")
+    if calibrated:
+        lines.append(f"regions calibrated with {calibrated} further rows")
+    return "\n".join([*lines, f"wrote {output}"])
+
+
+def _inputs(chosen: argparse.Namespace) -> tuple[VoronoiRegressor, pd.DataFrame]:
+    """A model and the rows to predict, with the columns that it knows."""
+    from vwta.estimator.columns import Categories
+    from vwta.estimator.saving import load
+
+    model = load(chosen.model)
+    kinds = dict(zip(model.feature_names_in_, model.columns_.columns, strict=True))
+    texts = {name for name, column in kinds.items() if isinstance(column, Categories)}
+    table = read(chosen.table, _layout(chosen), texts=texts, numbers=kinds.keys() - texts)
+    for name in kinds:
+        column_of(chosen.table, table, name, "the column that the model was fitted with")
+    return model, table[list(kinds)]
+
+
+def _predict(chosen: argparse.Namespace) -> str:
+    import pandas as pd
+
+    levels = _levels(chosen.quantiles)
+    model, table = _inputs(chosen)
+    law = model.predict_dist(table)
+    names = model.targets_.names or [f"y{j}" for j in range(model.targets_.dimension)]
+    found: dict[str, Any] = {}
+    for j, name in enumerate(names):
+        one = law.marginal(j)
+        found[f"{name}_mean"], found[f"{name}_std"] = one.mean.ravel(), one.std.ravel()
+        for level in levels:
+            found[f"{name}_q{level:g}"] = one.quantile(level).ravel()
+    write(chosen.output, pd.DataFrame(found), _layout(chosen))
+    return f"wrote {len(table)} rows to {chosen.output}"
+
+
+def _sample(chosen: argparse.Namespace) -> str:
+    import numpy as np
+    import pandas as pd
+
+    if chosen.n < 1:
+        raise BadTable(f"-n {chosen.n}. Remedy: give a number of samples from 1 on")
+    model, table = _inputs(chosen)
+    y = model.predict_dist(table).sample(chosen.n, random_state=chosen.seed)
+    y = y.reshape(chosen.n, len(table), -1).swapaxes(0, 1).reshape(chosen.n * len(table), -1)
+    names = model.targets_.names or [f"y{j}" for j in range(y.shape[1])]
+    number = np.repeat(np.arange(1, len(table) + 1), chosen.n)
+    found = {"row": number, "sample": np.tile(np.arange(1, chosen.n + 1), len(table))}
+    found |= dict(zip(names, y.T, strict=True))
+    write(chosen.output, pd.DataFrame(found), _layout(chosen))
+    return f"wrote {chosen.n} samples of {len(table)} rows to {chosen.output}"
+
+
+def _levels(text: str) -> list[float]:
+    try:
+        levels = [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        levels = [-1.0]
+    if not all(0 < level < 1 for level in levels):
+        raise BadTable(
+            f"--quantiles {text}. Remedy: give numbers between 0 and 1, such as 0.1,0.5,0.9"
+        )
+    return levels

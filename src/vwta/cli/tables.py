@@ -1,0 +1,188 @@
+"""Tables of users: csv, parquet and xlsx files. Errors name the line, the column and the remedy."""
+
+from __future__ import annotations
+
+__all__ = ["Layout", "read", "write"]
+
+import math
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vwta.io.errors import BadTable, foreign
+from vwta.io.storage import atomic
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
+MOSTLY = 0.9  # a column with this share of numbers, or more, is meant to be one of numbers
+SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".xlsx")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a table is written.
+
+    Attributes:
+        delimiter: what separates cells of a csv file; None for a comma, a tabulator in a tsv file,
+            and a semicolon where decimals have commas.
+        decimal: the decimal sign, `.` or `,`.
+    """
+
+    delimiter: str | None = None
+    decimal: str = "."
+
+    def sign(self, path: Path) -> str:
+        """The delimiter of a file."""
+        if self.delimiter is not None:
+            return self.delimiter
+        return "\t" if path.suffix == ".tsv" else ";" if self.decimal == "," else ","
+
+
+def read(
+    path: Path, layout: Layout, texts: Collection[str] = (), numbers: Collection[str] = ()
+) -> pd.DataFrame:
+    """Reads a table. Columns of numbers are float64 with nan, all others texts with None.
+
+    Arguments:
+        path: the file; its suffix says what it is. The first line names the columns.
+        layout: how it is written.
+        texts: columns that hold texts, whatever they look like.
+        numbers: columns that hold numbers alone.
+    """
+    if path.suffix not in SUFFIXES:
+        raise BadTable(f"{path}: unknown kind of table. Remedy: give one of {', '.join(SUFFIXES)}")
+    if not path.is_file():
+        raise BadTable(f"{path}: no such file. Remedy: check the path")
+    table = _cells(path, layout)
+    _check_names(path, table)
+    for name in table.columns:
+        if table[name].dtype == object or str(table[name].dtype) in ("str", "string"):
+            table[name] = _column(path, table[name], layout, name in texts, name in numbers)
+    return table
+
+
+def write(path: Path, table: pd.DataFrame, layout: Layout) -> None:
+    """Writes a table, completely or not at all; the suffix of the file says how."""
+    if path.suffix not in SUFFIXES:
+        raise BadTable(f"{path}: unknown kind of table. Remedy: give one of {', '.join(SUFFIXES)}")
+    with atomic(path) as temporary:
+        if path.suffix == ".parquet":
+            table.to_parquet(temporary, index=False)
+        elif path.suffix == ".xlsx":
+            with temporary.open("wb") as file:
+                table.to_excel(file, index=False)
+        else:
+            sign = layout.sign(path)
+            table.to_csv(temporary, index=False, sep=sign, decimal=layout.decimal)
+
+
+def column_of(path: Path, table: pd.DataFrame, name: str, what: str) -> Any:
+    """A column that a user named; an error proposes another one."""
+    if name not in table.columns:
+        close = get_close_matches(name, map(str, table.columns), n=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        known = ", ".join(map(repr, map(str, table.columns)))
+        raise BadTable(
+            f"{path}, line 1: there is no column {name!r}{hint}; the columns are {foreign(known)}. "
+            f"Remedy: name one of these as {what}, or give the right --delimiter"
+        )
+    return table[name]
+
+
+def _cells(path: Path, layout: Layout) -> pd.DataFrame:
+    """The cells of a file as they stand in it, with the number of lines before them as index."""
+    import pandas as pd
+
+    try:
+        if path.suffix == ".parquet":
+            return pd.read_parquet(path)
+        if path.suffix == ".xlsx":
+            return pd.read_excel(path)
+        table = pd.read_csv(
+            path,
+            sep=layout.sign(path),
+            dtype=str,
+            keep_default_na=False,
+            skip_blank_lines=False,
+            encoding="utf-8-sig",
+            index_col=False,
+        )
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{path}: {path.suffix} files need the package {error.name}. Remedy: pip install "
+            f"{error.name}"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise BadTable(
+            f"{path}: byte {error.start + 1} is not UTF-8. Remedy: save the file with the encoding "
+            "UTF-8"
+        ) from error
+    except (ValueError, OSError, ImportError) as error:
+        raise BadTable(
+            f"{path}: {foreign(str(error).strip())}. Remedy: check this line, its quotes and the "
+            "--delimiter"
+        ) from error
+    short = table.isna().any(axis=1) & ~table.isna().all(axis=1)
+    empty = (table.isna() | (table == "")).all(axis=1)
+    if (short & ~empty).any():
+        line = int((short & ~empty).to_numpy().argmax()) + 2
+        raise BadTable(
+            f"{path}, line {line}: fewer cells than the header has columns ({table.shape[1]}). "
+            "Remedy: complete the line or remove it"
+        )
+    return table[~empty]
+
+
+def _check_names(path: Path, table: pd.DataFrame) -> None:
+    names = [str(name).strip() for name in table.columns]
+    for place, name in enumerate(names, 1):
+        if not name or name.startswith("Unnamed: "):
+            raise BadTable(f"{path}, line 1: column {place} has no name. Remedy: give it one")
+    name, times = Counter(names).most_common(1)[0]
+    if times > 1:
+        raise BadTable(
+            f"{path}, line 1: {times} columns are called {name!r}. Remedy: rename all but one"
+        )
+    if not len(table):
+        raise BadTable(f"{path}: there is no row below the header. Remedy: add rows")
+    table.columns = names
+
+
+def _column(path: Path, cells: Any, layout: Layout, text: bool, number: bool) -> Any:
+    """A column of numbers, or of texts; a cell that spoils a column of numbers is an error."""
+    import pandas as pd
+
+    stripped = [None if _is_missing(cell) else str(cell).strip() for cell in cells]
+    if text:
+        return pd.Series(stripped, index=cells.index, dtype=object)
+    values = [math.nan if cell is None else _number(cell, layout) for cell in stripped]
+    bad = [i for i, v in enumerate(values) if v is None or math.isinf(v)]
+    present = sum(cell is not None for cell in stripped)
+    if bad and not number and present - len(bad) < MOSTLY * present:
+        return pd.Series(stripped, index=cells.index, dtype=object)
+    if bad:
+        raise BadTable(
+            f"{path}, line {int(cells.index[bad[0]]) + 2}, column {cells.name!r}: "
+            f"{foreign(stripped[bad[0]])!r} is not a finite number. Remedy: correct it, leave the "
+            f"cell empty if the value is missing, or say --text {cells.name!r} or --decimal ,"
+        )
+    return pd.Series(values, index=cells.index, dtype="float64")
+
+
+def _is_missing(cell: Any) -> bool:
+    return cell is None or cell != cell or str(cell).strip().lower() in MISSING
+
+
+def _number(cell: str, layout: Layout) -> float | None:
+    """The number in a cell, None if there is none."""
+    if "_" in cell or (layout.decimal == "," and "." in cell):
+        return None
+    try:
+        return float(cell.replace(",", ".") if layout.decimal == "," else cell)
+    except ValueError:
+        return None

@@ -1,0 +1,1 @@
+"""Conditional densities for tables, as a scikit-learn estimator: `vwta.VoronoiRegressor`."""

@@ -1,0 +1,249 @@
+r"""The heads of an estimator: what is trained, how, and which law follows from it.
+
+Each head has one number s that is chosen after training by the likelihood of held-out rows: the
+bandwidth of `voronoi` and `kernel`, a factor on all widths of `mdn`. Heads with the same
+`training` share their networks.
+"""
+
+from __future__ import annotations
+
+__all__ = ["HEADS", "TOLERANCE", "TRAININGS", "Head", "Sizes", "Training", "heads_for"]
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.distributions import Distribution
+
+from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
+from vwta.geometry.directions import Directions
+from vwta.geometry.kernels import Gaussian, VonMisesFisher
+from vwta.geometry.spaces import Space, Sphere, unit
+from vwta.nn import losses
+from vwta.nn.heads import Components, Hypotheses, MixtureHead, WTAHead
+from vwta.nn.networks import MLP, Network
+from vwta.nn.starts import k_means_plus_plus, start_at
+from vwta.training.loop import Objective
+
+BANDWIDTHS = (1e-3, 3.0)  # of standardised targets, among which h is searched
+ON_SPHERE = (1e-2, 3.0)
+FACTORS = (0.25, 4.0)
+GRID = torch.logspace(-2.3, 0.3, 14).tolist()  # bandwidths by whose best one epochs are selected
+TOLERANCE = 0.05  # of log-volumes in three and more dimensions
+SOLID = Directions(count=512, tolerance=TOLERANCE, most=2**13)  # how volumes are estimated there
+FLOOR = -14.0  # log-variance: no component gets narrower than 1e-3 standard deviations
+
+
+class Sizes(NamedTuple):
+    """Sizes of a network of an estimator, as they are saved with it.
+
+    Attributes:
+        inputs: number of inputs.
+        outputs: dimension d of targets.
+        hypotheses: number K of hypotheses or components.
+        widths: widths of the trunk's layers.
+        sphere: whether targets are directions.
+    """
+
+    inputs: int
+    outputs: int
+    hypotheses: int
+    widths: list[int]
+    sphere: bool
+
+
+@dataclass(frozen=True)
+class Training:
+    """What is trained for a head, or for several.
+
+    Attributes:
+        build: makes a network of sizes.
+        loss: the loss, a mean over rows for each network of a stack, given sizes and a variant.
+        criterion: what selects epochs, on held-out rows, given sizes.
+        variants: numbers of which held-out rows choose one: weights of scores in the WTA loss.
+        start: moves the atoms of an untrained network to targets `(n, d)`.
+    """
+
+    build: Callable[[Sizes], Network]
+    loss: Callable[[Sizes, Tensor], Objective]
+    criterion: Callable[[Sizes], Objective]
+    variants: tuple[float, ...] = (1.0,)
+    start: Callable[[Network, Tensor, torch.Generator], None] = field(
+        default=lambda network, y, generator: None
+    )
+
+
+@dataclass(frozen=True)
+class Head:
+    """A head: the law that follows from a network's atoms.
+
+    Attributes:
+        training: name of what is trained.
+        law: the law of atoms in a domain, at s = 1.
+        at: the same law at another s.
+        search: interval of s that is searched, given the domain.
+        number: what messages call s.
+        cut: whether the law is 0 outside the domain.
+    """
+
+    training: str
+    law: Callable[[Any, Space], Distribution]
+    at: Callable[[Any, float], Distribution]
+    search: Callable[[Space], tuple[float, float]]
+    number: str
+    cut: bool
+
+
+class UnitWTAHead(WTAHead):
+    """Head of a WTA network on the sphere: hypotheses have length 1."""
+
+    def read(self, outputs: Tensor) -> Hypotheses:
+        atoms = super().read(outputs)
+        return type(atoms)(unit(atoms.points), atoms.logits)
+
+
+class BoundedMixtureHead(MixtureHead):
+    """Head of a mixture whose components do not collapse on single targets.
+
+    Their log-variances are bounded below by a smooth floor; on the sphere means have length 1.
+    """
+
+    def __init__(self, features: int, outputs: int, components: int, sphere: bool) -> None:
+        super().__init__(features, outputs, components)
+        self.sphere = sphere
+
+    def read(self, outputs: Tensor) -> Components:
+        points, logits, log_variances = super().read(outputs)
+        log_variances = FLOOR + nn.functional.softplus(log_variances - FLOOR)
+        return Components(unit(points) if self.sphere else points, logits, log_variances)
+
+
+def heads_for(name: str, domain: Space) -> list[str]:
+    """The heads that a name stands for in a domain: itself, or all that fit for `auto`."""
+    if name != "auto" and name not in HEADS:
+        known = ", ".join(map(repr, ["auto", *HEADS]))
+        raise ValueError(f"head {name!r}. Remedy: choose one of {known}")
+    needs_cut = not isinstance(domain, Sphere) and domain.bounded
+    fit = [each for each, head in HEADS.items() if head.cut or not needs_cut]
+    if name == "auto":
+        return fit
+    if name not in fit:
+        raise ValueError(
+            f"head {name!r} puts mass outside a box. Remedy: take head 'voronoi', or space 'line'"
+        )
+    return [name]
+
+
+def _wta_network(sizes: Sizes) -> Network:
+    kind = UnitWTAHead if sizes.sphere else WTAHead
+    head = kind(sizes.widths[-1], sizes.outputs, sizes.hypotheses, False, "softmax")
+    return Network(MLP(sizes.inputs, sizes.widths), head)
+
+
+def _wta_loss(sizes: Sizes, beta: Tensor) -> Objective:
+    return partial(losses.wta, beta=beta[:, None], score_reduction="softmax")
+
+
+def _wta_start(network: Network, y: Tensor, generator: torch.Generator) -> None:
+    head = network.heads
+    assert isinstance(head, WTAHead)
+    start_at(head, k_means_plus_plus(y, head.sizes[1], generator))
+
+
+def _kernel_nll(sizes: Sizes) -> Objective:
+    r"""NLL of uncut kernels at the best bandwidth of a grid, for each network of a stack.
+
+    On the sphere distances are chords, and the kernel a Gaussian of the tangent plane: it ranks
+    epochs as the von Mises-Fisher kernel does.
+    """
+    d = 2 if sizes.sphere else sizes.outputs
+
+    def criterion(atoms: Hypotheses, y: Tensor) -> Tensor:
+        axes = zip(atoms.points.unbind(-1), y.unsqueeze(-2).unbind(-1), strict=True)
+        squares = torch.stack([(a - b).square() for a, b in axes]).sum(0)
+        log_masses = atoms.logits.log_softmax(-1)
+        values = [
+            d * math.log(h) - torch.logsumexp(log_masses - squares / (2 * h**2), -1).mean(-1)
+            for h in GRID
+        ]
+        return torch.stack(values).amin(0) + d / 2 * math.log(2 * math.pi)
+
+    return criterion
+
+
+def _mixture_network(sizes: Sizes) -> Network:
+    head = BoundedMixtureHead(sizes.widths[-1], sizes.outputs, sizes.hypotheses, sizes.sphere)
+    return Network(MLP(sizes.inputs, sizes.widths), head)
+
+
+def _mixture_loss(sizes: Sizes, _: Tensor) -> Objective:
+    return _vmf_nll if sizes.sphere else losses.mixture
+
+
+def _mixture_start(network: Network, y: Tensor, generator: torch.Generator) -> None:
+    head = network.heads
+    points = k_means_plus_plus(y, head.sizes[1], generator).flatten()
+    with torch.no_grad():
+        head.weight[: len(points)] = 0
+        head.bias[: len(points)] = points
+
+
+def _vmf_nll(atoms: Components, y: Tensor) -> Tensor:
+    """NLL of a mixture of von Mises-Fisher laws, a mean over rows for each network."""
+    kernel = VonMisesFisher(atoms.scales)
+    law = KernelMixture(atoms.points, atoms.masses, kernel, validate_args=False)
+    return -law.log_prob(y).mean(-1)
+
+
+def _kernel_for(domain: Space, h: Tensor | float) -> Gaussian:
+    return VonMisesFisher(h) if isinstance(domain, Sphere) else Gaussian(h)
+
+
+def _voronoi(atoms: Hypotheses, domain: Space) -> VoronoiMixture:
+    kernel = _kernel_for(domain, 1.0)
+    directions = SOLID if domain.dim(atoms.points.shape[-1]) > 2 else None
+    points = domain.project(atoms.points)
+    return VoronoiMixture(points, atoms.masses, kernel, domain, directions)
+
+
+def _uncut(atoms: Hypotheses, domain: Space) -> KernelMixture:
+    return KernelMixture(atoms.points, atoms.masses, _kernel_for(domain, 1.0))
+
+
+def _mixture(atoms: Components, domain: Space) -> KernelMixture:
+    return KernelMixture(atoms.points, atoms.masses, _kernel_for(domain, atoms.scales))
+
+
+def _bandwidths(domain: Space) -> tuple[float, float]:
+    return ON_SPHERE if isinstance(domain, Sphere) else BANDWIDTHS
+
+
+TRAININGS = {
+    "wta": Training(_wta_network, _wta_loss, _kernel_nll, (1.0, 0.033), _wta_start),
+    "mixture": Training(
+        _mixture_network,
+        _mixture_loss,
+        lambda sizes: _mixture_loss(sizes, torch.ones(1)),
+        start=_mixture_start,
+    ),
+}
+HEADS = {
+    "voronoi": Head(
+        "wta", _voronoi, lambda law, s: law.with_bandwidth(s), _bandwidths, "bandwidth", True
+    ),
+    "kernel": Head(
+        "wta", _uncut, lambda law, s: law.with_bandwidth(s), _bandwidths, "bandwidth", False
+    ),
+    "mdn": Head(
+        "mixture",
+        _mixture,
+        lambda law, s: law.with_bandwidth(law.kernel.h * s),
+        lambda domain: FACTORS,
+        "factor on all widths",
+        False,
+    ),
+}

@@ -1,0 +1,96 @@
+"""From a csv file to predictions on the command line."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from bimodal import two_modes
+
+from vwta.cli.main import main
+
+FAST = ["--steps", "100", "--hypotheses", "4", "--head", "voronoi"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table with texts, missing cells and a bimodal target, and a model of it."""
+    folder = tmp_path_factory.mktemp("houses")
+    X, y = two_modes(200, seed=0)
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "price": y})
+    table["kind"] = np.where(X[:, 1] > 0, "house", "flat")
+    table.loc[::10, "b"] = np.nan
+    table.loc[5::20, "kind"] = None
+    table.to_csv(folder / "houses.csv", index=False)
+    assert main(["fit", str(folder / "houses.csv"), "--target", "price", *FAST,
+                 "--calibrate", "0.2", "-o", str(folder / "m.vwta")]) == 0  # fmt: skip
+    return folder
+
+
+def test_fit_says_what_it_did(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(folder / "again.vwta")
+    arguments = ["fit", str(folder / "houses.csv"), "--target", "price", "--target", "a", *FAST]
+    assert main([*arguments, "--drop", "kind", "-o", model]) == 0
+    text = capsys.readouterr().out
+    assert "200 rows, 1 columns of numbers and 0 of texts" in text
+    assert "head voronoi: " in text
+    assert text.endswith(f"wrote {model}\n")
+
+
+def test_predict(folder: Path) -> None:
+    output = folder / "predicted.csv"
+    arguments = ["predict", str(folder / "m.vwta"), str(folder / "houses.csv"), "-o", str(output)]
+    assert main([*arguments, "--quantiles", "0.1,0.9"]) == 0
+    found = pd.read_csv(output)
+    assert list(found) == ["price_mean", "price_std", "price_q0.1", "price_q0.9"]
+    y = pd.read_csv(folder / "houses.csv")["price"]
+    covered = ((y > found["price_q0.1"]) & (y < found["price_q0.9"])).mean()
+    assert 0.6 < covered <= 1
+
+
+def test_sample_into_another_kind_of_file(folder: Path) -> None:
+    output = folder / "samples.parquet"
+    arguments = ["sample", str(folder / "m.vwta"), str(folder / "houses.csv"), "-n", "3"]
+    assert main([*arguments, "-o", str(output)]) == 0
+    found = pd.read_parquet(output)
+    assert list(found) == ["row", "sample", "price"]
+    assert len(found) == 600
+    assert found["row"].tolist()[:4] == [1, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "houses.csv", "--target", "prize"], "no column 'prize' (did you mean 'price'?)"),
+        (["fit", "houses.csv", "--target", "kind"], "line 2, column 'kind': '"),
+        (["fit", "houses.csv", "--target", "b"], "line 2, column 'b': the target is missing; 20"),
+        (["fit", "none.csv", "--target", "b"], "none.csv: no such file. Remedy"),
+        (["predict", "houses.csv", "houses.csv", "-o", "out.csv"], "is not a model of vwta"),
+        (["predict", "m.vwta", "new.csv", "-o", "out.csv"], "no column 'kind'"),
+        (["predict", "m.vwta", "houses.csv", "-o", "out.doc"], "unknown kind of table"),
+        (["sample", "m.vwta", "houses.csv", "-n", "0", "-o", "out.csv"], "-n 0. Remedy"),
+    ],
+)
+def test_message(
+    folder: Path,
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "new.csv").write_text("a,b\n1,2\n")
+    assert main(arguments) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("vwta: ")
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_help_lists_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--help"])
+    assert stopped.value.code == 0
+    text = capsys.readouterr().out
+    for name in ("fit", "predict", "sample", "verdicts"):
+        assert f"\n    {name} " in text

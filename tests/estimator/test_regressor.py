@@ -1,0 +1,179 @@
+"""The estimator as a user meets it: choices, ensembles, messages at the door."""
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from bimodal import log_density, two_modes
+
+from vwta import Box, VoronoiRegressor
+from vwta.estimator.columns import DataWarning
+from vwta.io.errors import Interrupted
+
+X, Y = two_modes(300, seed=0)
+FAST: dict[str, Any] = {"n_hypotheses": 4, "steps": 60, "hidden": (16,), "random_state": 0}
+
+
+def test_auto_takes_the_best_head_and_says_so() -> None:
+    model = VoronoiRegressor(**FAST).fit(X, Y)
+    assert set(model.heads_) == {"voronoi", "kernel", "mdn"}
+    assert model.head_ == max(model.heads_, key=model.heads_.__getitem__)
+    boxed = VoronoiRegressor(space="box", **FAST).fit(X, Y)
+    assert set(boxed.heads_) == {"voronoi"}  # others would put mass outside
+
+
+def test_held_out_likelihood_is_in_the_unit_of_targets() -> None:
+    model = VoronoiRegressor(**{**FAST, "steps": 300}, head="voronoi", refit=False).fit(X, Y)
+    assert abs(model.heads_["voronoi"] - log_density(X, Y).mean()) < 0.5
+
+
+def test_same_seed_same_model() -> None:
+    first, second = (VoronoiRegressor(head="mdn", **FAST).fit(X, Y) for _ in range(2))
+    np.testing.assert_array_equal(first.predict(X), second.predict(X))
+    other = VoronoiRegressor(head="mdn", **{**FAST, "random_state": 1}).fit(X, Y)
+    assert (other.predict(X) != first.predict(X)).any()
+
+
+def test_ensemble_is_the_average_of_its_members() -> None:
+    model = VoronoiRegressor(head="kernel", members=3, **FAST).fit(X, Y)
+    law = model.predict_dist(X[:5])
+    assert len(model.networks_) == 3
+    each = []
+    for index in range(3):
+        one = model.predict_dist(X[:5])
+        one.atoms = [law.atoms[index]]
+        each.append(one.log_prob(Y[:5]))
+    np.testing.assert_allclose(law.log_prob(Y[:5]), np.logaddexp.reduce(each) - np.log(3))
+    assert (each[0] != each[1]).all()
+
+
+def test_box_has_no_mass_outside() -> None:
+    model = VoronoiRegressor(head="voronoi", space=Box(0.0, 200.0), **FAST).fit(X, Y)
+    law = model.predict_dist(X[:3])
+    assert (law.log_prob(201.0) == -np.inf).all()
+    np.testing.assert_allclose(law.cdf(200.0) - law.cdf(0.0), 1)
+    with pytest.warns(DataWarning, match="1 of 3 targets lie outside the box"):
+        assert model.score(X[:3], [100.0, 100.0, 300.0]) == -np.inf
+    with pytest.raises(ValueError, match=r"head 'mdn' puts mass outside a box\. Remedy"):
+        VoronoiRegressor(head="mdn", space="box", **FAST).fit(X, Y)
+
+
+def test_targets_outside_the_box_are_left_out() -> None:
+    y, box = np.where(np.arange(300) < 3, 500.0, Y), Box(0.0, 200.0)
+    with pytest.warns(DataWarning, match="3 of 300 targets lie outside the box and are left out"):
+        VoronoiRegressor(head="voronoi", space=box, **FAST).fit(X, y)
+
+
+def test_three_columns() -> None:
+    y = np.stack([Y, X[:, 0], X[:, 1]], 1) + 0.1 * np.random.default_rng(0).normal(size=(300, 3))
+    model = VoronoiRegressor(head="voronoi", **FAST).fit(X, y)
+    law = model.predict_dist(X[:4])
+    samples = law.sample(1000, random_state=0)
+    error = law.std / np.sqrt(1000)
+    assert (np.abs(samples.mean(0) - law.mean) < 5 * error + 0.05 * law.std).all()
+
+
+def test_names_of_pandas() -> None:
+    table = pd.DataFrame(X, columns=["a", "b"])
+    model = VoronoiRegressor(head="mdn", **FAST).fit(table, pd.Series(Y, name="price"))
+    assert model.targets_.names == ["price"]
+    assert list(model.feature_names_in_) == ["a", "b"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(table[["b", "a"]])
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "options", "message"),
+    [
+        (X[:4], Y[:4], {}, "n_samples = 4: too few rows .* Remedy"),
+        (X, np.where(np.arange(300) == 5, np.nan, Y), {}, "y, row 5: nan is not finite"),
+        (X, np.ones(300), {}, "column 0: all 300 targets are 1. Remedy: choose a target"),
+        (X, Y[:-1], {}, "X has 300 rows and y has 299"),
+        (X, np.array(["a"] * 300), {}, "y holds something that is no number"),
+        (X, np.zeros((300, 1, 1)), {}, r"y has shape \(300, 1, 1\). Remedy"),
+        (np.where(X > 0.99, np.inf, X), Y, {}, "inf .* Remedy"),
+        (X, Y, {"head": "gauss"}, "head 'gauss'. Remedy: choose one of 'auto', 'voronoi'"),
+        (X, Y, {"space": "torus"}, "space 'torus'. Remedy: choose one of 'auto', 'line'"),
+        (X, Y, {"space": "sphere"}, "needs unit vectors, found y of 1 columns"),
+        (X, Y, {"n_hypotheses": 0}, "n_hypotheses is 0. Remedy: give a whole number from 1"),
+        (X, Y, {"hidden": ()}, r"hidden is \(\). Remedy"),
+        (X, Y, {"validation_fraction": 1.0}, "validation_fraction is 1.0. Remedy"),
+    ],
+)
+def test_message_at_the_door(x: Any, y: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        VoronoiRegressor(**{**FAST, **options}).fit(x, y)
+
+
+def test_other_number_of_target_columns() -> None:
+    model = VoronoiRegressor(head="mdn", **FAST).fit(X, Y)
+    with pytest.raises(ValueError, match="y has 2 columns, and the model was fitted with 1"):
+        model.score(X, np.stack([Y, Y], 1))
+
+
+def test_warnings_about_targets() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(20_000, 1)), rng.normal(size=20_000)
+    y[11] = 1e9
+    with pytest.warns(DataWarning) as caught:
+        VoronoiRegressor(head="mdn", **{**FAST, "steps": 1, "refit": False}).fit(x, y)
+    assert any("row 11: 1e+09 lies 141 standard dev" in str(each.message) for each in caught)
+    with pytest.warns(DataWarning) as caught:
+        VoronoiRegressor(head="kernel", **FAST).fit(x[:400], np.sign(y[:400]))
+    text = " ".join(str(each.message) for each in caught)
+    assert "y, column 0 is discrete: 2 values in 400 rows" in text
+    assert "n_hypotheses=4 is too many for 2 distinct targets" in text
+
+
+def test_bandwidth_at_the_border_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vwta.estimator.heads.BANDWIDTHS", (0.5, 0.8))
+    with pytest.warns(DataWarning, match=r"the bandwidth is 0.5 .* at the border"):
+        VoronoiRegressor(head="kernel", **FAST).fit(X, Y)
+
+
+def test_more_hypotheses_than_targets() -> None:
+    with pytest.warns(DataWarning, match="n_hypotheses=50 is too many for 30 distinct targets"):
+        model = VoronoiRegressor(head="voronoi", **{**FAST, "n_hypotheses": 50}).fit(X[:30], Y[:30])
+    assert model.n_hypotheses_ == 12
+
+
+def test_signals_act_as_usual_without_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("a handler was installed")
+
+    monkeypatch.setattr("signal.signal", refuse)
+    VoronoiRegressor(head="mdn", **FAST).fit(X, Y)
+
+
+def test_interrupted_fit_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"head": "mdn", **FAST}
+    whole = VoronoiRegressor(**options).fit(X, Y)
+    epochs: list[int] = []
+
+    class Stop:
+        def __init__(self, *_: Any) -> None: ...
+
+        def update(self, epoch: int) -> None:
+            epochs.append(epoch)
+            if len(epochs) == 9:
+                signal.raise_signal(signal.SIGTERM)
+
+        def end(self) -> None: ...
+
+    monkeypatch.setattr("vwta.estimator.fitting.Bar", Stop)
+    with pytest.raises(Interrupted, match="run again to continue"):
+        VoronoiRegressor(**options, checkpoint=tmp_path).fit(X, Y)
+    again = VoronoiRegressor(**options, checkpoint=tmp_path).fit(X, Y)
+    assert epochs[9] == 8  # not from the beginning
+    np.testing.assert_array_equal(again.predict(X), whole.predict(X))
+    assert not list(tmp_path.iterdir())
+
+
+def test_bar_is_drawn_if_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    VoronoiRegressor(head="mdn", **FAST).fit(X, Y)
+    assert capsys.readouterr().err == ""
+    VoronoiRegressor(head="mdn", progress=True, **FAST).fit(X, Y)
+    assert "training mixture [" in capsys.readouterr().err
