@@ -229,19 +229,19 @@ def test_samples_fall_into_scenarios_by_their_probabilities() -> None:
         found = scenarios(law, min_mass=0.1)
         assert found.probability.sum() + found.rest[0] == pytest.approx(1)
         torch.manual_seed(0)
-        rank = torch.cat([found.assign(law, y) for y in law.sample(torch.Size((1000,)))])
+        rank = found.assign(law, law.sample(torch.Size((4000,)))).flatten()
         share = torch.stack([(rank == k).double().mean() for k in range(-1, len(found))])
         stated = torch.cat([found.rest, found.probability])
         uncut = found.group is not None and not isinstance(law, VoronoiMixture)
         # Components overlap a little: a target belongs to the likelier one.
-        np.testing.assert_allclose(share, stated, atol=0.08 if uncut else 0.05)
+        np.testing.assert_allclose(share, stated, atol=0.06 if uncut else 0.03)
 
 
 def test_other_laws_are_stood_for_by_samples() -> None:
-    law = MultivariateNormal(torch.zeros(2, 2), torch.eye(2))
+    law = MultivariateNormal(torch.zeros(1, 2), torch.eye(2))
     found = scenarios(law)
-    assert found.count.tolist() == [1, 1]
-    assert torch.equal(found.probability, torch.ones(2, dtype=torch.float64))
+    assert found.count.tolist() == [1]
+    assert torch.equal(found.probability, torch.ones(1, dtype=torch.float64))
     assert found.mean.abs().max() < 0.3
 
 

@@ -63,7 +63,7 @@ def parts_of(law: Distribution, seed: int = 0) -> Parts:
 
 
 def part_densities(law: Distribution, parts: Parts, y: Tensor) -> Tensor:
-    """Log-densities `(B, P)` of the parts at targets `(B, e)`; a cell has its own targets alone.
+    """Log-densities `(n, B, P)` of parts at targets `(n, B, e)`; a cell has its own targets alone.
 
     Parts that are samples have the negative distance instead: the nearest one counts.
     """
@@ -74,17 +74,19 @@ def part_densities(law: Distribution, parts: Parts, y: Tensor) -> Tensor:
             own = Parts(*(x[:, start : start + count] for x in parts))
             found.append(part_densities(each, own, y))
             start += count
-        return torch.cat(found, 1)
+        return torch.cat(found, -1)
     if isinstance(law, VoronoiMixture):
-        y = y.view(*law.batch_shape, -1)
-        cell = law.cell_of(y).reshape(-1, 1)
-        nothing = torch.full_like(parts.masses, -math.inf)
-        log_weight = parts.masses.sum(1, keepdim=True).log()  # of a member of an average
-        return nothing.scatter(1, cell, log_weight + law.log_prob(y).reshape(-1, 1).to(nothing))
-    spread = ((y[:, None] - parts.points) ** 2).sum(-1) / 2
+        targets = y.view(-1, *law.batch_shape, y.shape[-1])
+        cell, log_p = (
+            x.reshape(*y.shape[:2], 1) for x in (law.cell_of(targets), law.log_prob(targets))
+        )
+        log_weight = parts.masses.sum(-1, keepdim=True).log()  # of a member of an average
+        nothing = parts.masses.new_full((*y.shape[:2], law.components), -math.inf)
+        return nothing.scatter(-1, cell, log_weight + log_p.to(nothing))
+    spread = ((y[..., None, :] - parts.points) ** 2).sum(-1) / 2
     if isinstance(law, KernelMixture):
         h = law.kernel.h.to(spread).expand(*law.batch_shape, law.components)
-        kernel = law.kernel.at(h.reshape(spread.shape))
+        kernel = law.kernel.at(h.reshape(spread.shape[1:]))
         return safe_log(parts.masses) + kernel.log_density(spread, y.shape[-1])
     return -spread
 

@@ -87,8 +87,8 @@ def hdr(law: Distribution, level: float = 0.9, samples: int = SAMPLES, seed: int
         >>> from vwta import Gaussian, KernelMixture
         >>> points, masses = torch.tensor([[-3.0], [3.0]]), torch.tensor([0.5, 0.5])
         >>> hdr(KernelMixture(points, masses, Gaussian(1.0)), 0.5).intervals
-        tensor([[-3.6764, -2.3279],
-                [ 2.3279,  3.6764]], dtype=torch.float64)
+        tensor([[-3.6745, -2.3255],
+                [ 2.3255,  3.6745]], dtype=torch.float64)
     """
     if not 0 < level < 1:
         raise ValueError(f"level {level}: expected a number between 0 and 1, such as 0.9")

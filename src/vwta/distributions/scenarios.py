@@ -108,36 +108,39 @@ class Scenarios:
         return {name: np.asarray(value) for name, value in found.items()}
 
     def assign(self, law: Distribution, y: Tensor) -> Tensor:
-        """The scenario that each target belongs to, by its rank, in the batch shape; -1 for none.
+        """The scenario that each target belongs to, by its rank, `(*, *batch_shape)`; -1 for none.
 
         On the line it is the one whose interval has the target, for a Voronoi mixture the one whose
         cell has it, otherwise the one whose parts have the highest density there.
 
         Arguments:
             law: the laws whose scenarios these are.
-            y: a target for each, `(*batch_shape, e)`.
+            y: targets, `(*, *batch_shape, e)`.
         """
-        y = y.detach().double().expand(*self.batch_shape, -1).reshape(len(self.rest), -1)
+        shape = y.shape[:-1]
+        y = y.detach().double().reshape(-1, len(self.rest), y.shape[-1])
         if self.region is not None:
-            at = y[self.row, 0]
+            at = y[:, self.row, 0]
             inside = (at >= self.region[:, 0]) & (at < self.region[:, 1])
         else:
             assert self.mode is not None
-            inside = self._modes_at(law, y)[self.row] == self.mode
-        found = torch.full_like(self.rest, -1, dtype=torch.long)
-        found[self.row[inside]] = self.rank[inside]
-        return found.view(self.batch_shape)
+            inside = self._modes_at(law, y)[:, self.row] == self.mode
+        found = torch.full_like(y[..., 0], -1, dtype=torch.long)
+        target, scenario = torch.nonzero(inside, as_tuple=True)
+        found[target, self.row[scenario]] = self.rank[scenario]
+        return found.view(shape)
 
     def _modes_at(self, law: Distribution, y: Tensor) -> Tensor:
-        """Mode in `group` of targets `(B, e)`, `(B,)`."""
+        """Mode in `group` of targets `(n, B, e)`, `(n, B)`."""
         assert self.group is not None
+        group = self.group.expand(len(y), -1, -1)
         if isinstance(law, VoronoiMixture):
-            cell = law.cell_of(y.view(*self.batch_shape, -1)).reshape(-1, 1)
-            return self.group.gather(1, cell)[:, 0]
+            cell = law.cell_of(y.view(-1, *self.batch_shape, y.shape[-1]))
+            return group.gather(2, cell.reshape(*y.shape[:2], 1))[..., 0]
         each = part_densities(law, parts_of(law), y)
-        best = each.amax(1, keepdim=True)
-        share = torch.zeros_like(each).scatter_add_(1, self.group, (each - best).exp())
-        return share.argmax(1)
+        best = each.amax(-1, keepdim=True)
+        share = torch.zeros_like(each).scatter_add_(-1, group, (each - best).exp())
+        return share.argmax(-1)
 
 
 @torch.no_grad()
