@@ -69,7 +69,8 @@ def python() -> tuple[str, ...]:
 
 def ask(place: str, arguments: list[str]) -> int:
     """Has the server run a command in place of this process, within its group of processes."""
-    parts = [os.getcwd(), *arguments, "", *(f"{name}={text}" for name, text in os.environ.items())]
+    variables = (f"{name}={text}" for name, text in os.environ.items())
+    parts = [os.getcwd(), str(len(arguments)), *arguments, *variables]
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(place)
         socket.send_fds(connection, [b"%d" % os.getpgrp()], [0, 1, 2])
@@ -168,16 +169,17 @@ def run(connection: socket.socket) -> NoReturn:
     *parts, end = text.decode("utf-8", "surrogateescape").split("\0")
     if end != "end":  # who asked was killed
         os._exit(1)
-    middle = parts.index("")
+    place, count, *rest = parts
+    arguments, variables = rest[: int(count)], rest[int(count) :]
     if not (child := os.fork()):
         connection.close()
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
             os.close(stream)
-        os.chdir(parts[0])
+        os.chdir(place)
         os.environ.clear()
-        os.environ.update(entry.split("=", 1) for entry in parts[middle + 1 :])
-        become(parts[1:middle])
+        os.environ.update(entry.split("=", 1) for entry in variables)
+        become(arguments)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     with contextlib.suppress(BrokenPipeError):
         connection.sendall(b"%d" % (status if status >= 0 else 128 - status))
