@@ -11,6 +11,7 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 SLOW = (
@@ -33,7 +34,10 @@ SLOW = (
     "yte",
 )
 SERVE = "--serve"
+SOURCES = Path(__file__).parents[1] / "src"
+DIGEST = "vwta/workflow/digest.py"
 FRESH = "FIRST_JOBS_ARE_FRESH"  # a variable; if it is set, the first job of each rule is not warm
+known: dict[str, str] = {}  # digests of the texts of modules: they take a third of a dry run
 
 
 @functools.cache
@@ -42,7 +46,6 @@ def python() -> tuple[str, ...]:
     import atexit
     import shutil
     import tempfile
-    from pathlib import Path
 
     folder = Path(tempfile.mkdtemp(prefix="warm"))
     command = (sys.executable, "-I", __file__, str(folder / "socket"))
@@ -66,7 +69,8 @@ def python() -> tuple[str, ...]:
 
 def ask(place: str, arguments: list[str]) -> int:
     """Has the server run a command in place of this process, within its group of processes."""
-    parts = [os.getcwd(), *arguments, "", *(f"{name}={text}" for name, text in os.environ.items())]
+    variables = (f"{name}={text}" for name, text in os.environ.items())
+    parts = [os.getcwd(), str(len(arguments)), *arguments, *variables]
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(place)
         socket.send_fds(connection, [b"%d" % os.getpgrp()], [0, 1, 2])
@@ -87,6 +91,7 @@ def serve(place: str) -> None:
     for name in SLOW:
         import_module(name)
     prepare_snakemake(place)
+    prepare_digests()
     signal.signal(signal.SIGCHLD, reap)
     gc.freeze()
     with socket.socket(socket.AF_UNIX) as server:
@@ -132,6 +137,25 @@ def prepare_snakemake(place: str) -> None:
     PythonScript.execute_script = execute_script
 
 
+def prepare_digests() -> None:
+    """Finds the digests of all modules of this repository."""
+    import runpy
+
+    content = runpy.run_path(str(SOURCES / DIGEST))["_content"]
+    for path in SOURCES.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        known[text] = content(text)
+
+
+def share_digests(place: Path) -> None:
+    """Lets a copy of the repository use these digests, if it makes them by the same code."""
+    if (place / DIGEST).is_file() and (place / DIGEST).read_text(encoding="utf-8") in known:
+        from vwta.workflow import digest
+
+        content = digest._content
+        digest._content = lambda text: known.get(text) or content(text)
+
+
 def run(connection: socket.socket) -> NoReturn:
     """Forks once more for a command, waits for it, and tells its status."""
     import contextlib
@@ -145,16 +169,17 @@ def run(connection: socket.socket) -> NoReturn:
     *parts, end = text.decode("utf-8", "surrogateescape").split("\0")
     if end != "end":  # who asked was killed
         os._exit(1)
-    middle = parts.index("")
+    place, count, *rest = parts
+    arguments, variables = rest[: int(count)], rest[int(count) :]
     if not (child := os.fork()):
         connection.close()
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
             os.close(stream)
-        os.chdir(parts[0])
+        os.chdir(place)
         os.environ.clear()
-        os.environ.update(entry.split("=", 1) for entry in parts[middle + 1 :])
-        become(parts[1:middle])
+        os.environ.update(entry.split("=", 1) for entry in variables)
+        become(arguments)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     with contextlib.suppress(BrokenPipeError):
         connection.sendall(b"%d" % (status if status >= 0 else 128 - status))
@@ -196,6 +221,8 @@ def execute(arguments: list[str]) -> None:
     if arguments[0] == "-m":
         sys.argv = arguments[1:]
         sys.path.insert(0, os.getcwd())
+        if sys.argv[0] == "snakemake":
+            share_digests(Path("src"))
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     else:
         sys.argv = arguments

@@ -57,7 +57,9 @@ class Tree:
                 stderr=output,
                 text=True,
                 env=environment(self.folder, OMP_NUM_THREADS="1"),
-                process_group=0,  # its own, see `kill`
+                # A group of its own, see `kill`; forks can join it within the session alone.
+                start_new_session=fresh,
+                process_group=None if fresh else 0,
             )
         self.started.append(process)
         return process
@@ -182,14 +184,19 @@ def _group(process: subprocess.Popen[str]) -> Iterator[psutil.Process]:
                 yield one
 
 
+def _holders() -> set[int]:
+    """Processes that hold a lock of the operating system."""
+    lines = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    return {int(pid) for _, kind, _, _, pid, *_ in lines if kind == "FLOCK"}
+
+
 def wait_for_job(process: subprocess.Popen[str], rule: str) -> psutil.Process:
     """The process of a job of a run, once it takes part in the work of its folder."""
     while process.poll() is None:
         for one in _group(process):
             with contextlib.suppress(psutil.NoSuchProcess):
-                files = [file.path for file in one.open_files()]
-                works = any(path.endswith("at_work") for path in files)
-                if works and any(f"/logs/{rule}/" in path for path in files):
+                logs = any(f"/logs/{rule}/" in file.path for file in one.open_files())
+                if logs and one.pid in _holders():
                     return one
         time.sleep(0.05)
     raise AssertionError(f"the run ended before {rule} began")

@@ -4,15 +4,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from loading import ROOT, environment
+from loading import ROOT, environment, snakemake
 from packaging.requirements import Requirement
-from questions import Snakemake
 from snakemake.utils import update_config
 
 from vwta.io.storage import read_tensors
@@ -55,7 +53,6 @@ def tree(
 ) -> Iterator[Path]:
     """A checkout that nobody may write to."""
     tree = copy_repository(tmp_path_factory.mktemp("home") / "tree")
-    (tree / "answer.txt").touch()  # of questions
     folders = [tree, *(path for path in tree.rglob("*") if path.is_dir())]
     for folder in folders:
         folder.chmod(0o555)
@@ -65,16 +62,16 @@ def tree(
 
 
 @pytest.fixture(scope="module")
-def ask(tree: Path) -> Iterator[Callable[..., str]]:
+def ask(tree: Path) -> Callable[..., str]:
     """What a dry run in another folder says."""
-    with closing(Snakemake(tree)) as snakemake:
 
-        def ask(folder: Path, *arguments: str) -> str:
-            return snakemake.ask(
-                "--dry-run", "--cores", "1", "--directory", str(folder), *arguments
-            )
+    def ask(folder: Path, *arguments: str) -> str:
+        place = ["--directory", str(folder)]
+        done = snakemake(tree, "--dry-run", "--cores", "1", *place, *arguments)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
 
-        yield ask
+    return ask
 
 
 @pytest.fixture

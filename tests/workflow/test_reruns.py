@@ -4,15 +4,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from functools import partial
 from pathlib import Path
 from zipfile import ZipFile
 
 import pandas as pd
 import pytest
 from loading import environment, snakemake
-from questions import Snakemake
 from warm import FRESH
 
 from vwta.io.storage import read_metadata, read_table, read_tensors
@@ -101,10 +98,15 @@ def tree(tmp_path_factory: pytest.TempPathFactory, copy_repository: Callable[[Pa
 
 
 @pytest.fixture(scope="session")
-def ask(tree: Path) -> Iterator[Callable[..., str]]:
+def ask(tree: Path) -> Callable[..., str]:
     """What a dry run with some arguments says."""
-    with closing(Snakemake(tree)) as snakemake:
-        yield partial(snakemake.ask, *SMOKE, "--dry-run")
+
+    def ask(*arguments: str) -> str:
+        done = snakemake(tree, *SMOKE, "--dry-run", *arguments)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    return ask
 
 
 @pytest.fixture(scope="session")
