@@ -12,6 +12,7 @@ __all__ = [
     "Schedule",
     "Scheduled",
     "Selected",
+    "Weighted",
     "at_least_one",
     "fit",
     "objective_at",
@@ -69,6 +70,14 @@ class Data(Protocol):
     def training(self, epoch: int) -> tuple[Inputs, Tensor]: ...
 
     def validation(self, epoch: int) -> tuple[Inputs, Tensor]: ...
+
+
+@runtime_checkable
+class Weighted(Protocol):
+    """Data of a training whose rows do not all weigh the same in validation."""
+
+    def weight(self, y: Tensor) -> Tensor:
+        """What a batch of targets weighs: how many of them there are, on their device."""
 
 
 @dataclass(frozen=True)
@@ -282,14 +291,17 @@ class _Training(Resumable):
         at_least_one(validation_rows=len(x))
         self.averaged.eval()
         totals = self.total.new_zeros(len(self.criteria))
+        weights = self.total.new_zeros(())
         size = self.schedule.validation_rows
         for start in range(0, len(x), size):
             self.may_stop()  # validation then starts anew
             u, v = x[start : start + size], y[start : start + size]
             out = self.averaged(u)
             values = [criterion(out, v).mean() for criterion in self.criteria.values()]
-            totals += torch.stack(values) * len(u)
-        means = (totals / len(x)).cpu()
+            weight = self.data.weight(v) if isinstance(self.data, Weighted) else len(u)
+            totals += torch.stack(values) * weight
+            weights += weight
+        means = (totals / weights.clamp_min(1)).cpu()
         losses = [self.total.item() / self.rows, *means.tolist()]
         if not all(map(math.isfinite, losses)):
             raise FloatingPointError(

@@ -92,6 +92,19 @@ BAD = {
 }
 
 
+def test_columns_with_other_names_are_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, other = tmp_path / "scene.csv", tmp_path / "other.csv"
+    path.write_text(HEADER + LINE)
+    other.write_text("recording,start,end,elevation,azimuth,distance\n" + LINE)
+    expected = read_events(path)
+    assert not caplog.text
+    assert read_events(other) == read_events(other) == expected
+    (record,) = caplog.records
+    assert f"{other}: the columns recording, start, end, elevation, azimuth" in record.getMessage()
+
+
 @pytest.mark.parametrize("case", BAD)
 def test_bad_descriptions_are_explained(tmp_path: Path, case: str) -> None:
     text, message = BAD[case]

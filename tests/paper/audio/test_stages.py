@@ -173,6 +173,23 @@ def test_targets_have_new_noise_in_each_epoch(files: dict[str, Path]) -> None:
     assert torch.equal(clean.validation(0)[1], fold.direction)
 
 
+def test_validation_weighs_targets_not_batches(files: dict[str, Path]) -> None:
+    """The mean over all targets does not depend on how they are divided into batches."""
+    fold = read_fold([files["train"]])
+    fold.kind[0], fold.direction[0] = -1, 0.0  # nothing sounds
+    fold.kind[1, :, 1:], fold.direction[1, :, 1:] = -1, 0.0
+    values = []
+
+    def criterion(out: Hypotheses, y: Tensor) -> Tensor:
+        return losses.sphere_winner_distance(out, y, active(y))
+
+    for rows in (1, 2, 100):
+        data, schedule = AudioData(fold, fold, NOISE, 1, "clean"), Schedule(1, 100, 1e-9, 0, rows)
+        done = fit(_network(), criterion, {"distance": criterion}, data, schedule, 0)
+        values.append(done.curve[0, 1].item())
+    assert values[1:] == pytest.approx(values[:1] * 2, rel=1e-5)
+
+
 def test_rate_is_the_published_one() -> None:
     schedule = Schedule(epochs=101, batch_size=32, learning_rate=0.0025, warm_up=5)
     for epoch in range(101):

@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 import csv
+import logging
 import math
 import re
 import warnings
@@ -43,6 +44,8 @@ from numpy.typing import NDArray
 from vwta.geometry.angles import from_degrees
 from vwta.io.errors import BadRecording, BadTable, Unavailable
 
+logger = logging.getLogger(__name__)
+
 RATE = 44100  # samples a second
 CHANNELS = 4
 FRAMES_PER_SECOND = 50
@@ -52,6 +55,7 @@ PARTS = ("train", "test")
 AZIMUTHS = range(-180, 180, 10)  # degrees
 ELEVATIONS = range(-60, 60, 10)
 COLUMNS = ("sound_event_recording", "start_time", "end_time", "ele", "azi", "dist")
+_TOLD: set[tuple[str, ...]] = set()
 CLASSES = (
     "speech",
     "phone",
@@ -179,8 +183,11 @@ def read_recording(path: Path, channels: int = CHANNELS) -> NDArray[np.int16]:
 def read_events(path: Path, duration: float = math.inf) -> list[Event]:
     """Events of a scene's description; an error names the line.
 
+    Columns are read by their position. Other names than :data:`COLUMNS` are told in the log, once;
+    one of these names in another place is an error.
+
     Arguments:
-        path: the csv file, with :data:`COLUMNS` in its first line.
+        path: the csv file, with as many names in its first line.
         duration: seconds of the recording. An event may outlast it, but starts before its end.
     """
     try:
@@ -190,11 +197,15 @@ def read_events(path: Path, duration: float = math.inf) -> list[Event]:
     rows = csv.reader(text.splitlines())
     try:
         header = tuple(name.strip() for name in next(rows, []))
-        if header != COLUMNS:
+        places = zip(header, COLUMNS, strict=False)
+        elsewhere = any(name != expected and name in COLUMNS for name, expected in places)
+        if len(header) != len(COLUMNS) or elsewhere:
             raise BadTable(
                 f"{path}, line 1: the columns are {', '.join(header) or 'missing'}. "
                 f"Remedy: they must be {', '.join(COLUMNS)}"
             )
+        if header != COLUMNS:
+            _tell(header, path)
         return [_event(path, rows.line_num, row, duration) for row in rows if row]
     except csv.Error as error:
         raise BadTable(
@@ -278,6 +289,18 @@ def _read_wav(path: Path) -> tuple[int, NDArray[np.generic]]:
         warnings.filterwarnings("ignore", "Chunk .non-data.", wavfile.WavFileWarning)
         rate, samples = wavfile.read(path)
     return rate, samples
+
+
+def _tell(header: tuple[str, ...], path: Path) -> None:
+    """Tells of a header with other names, of the first file that has it."""
+    if header not in _TOLD:
+        _TOLD.add(header)
+        logger.warning(
+            "%s: the columns %s are taken for %s, one by one; check that they are these",
+            path,
+            ", ".join(header),
+            ", ".join(COLUMNS),
+        )
 
 
 def _event(path: Path, line: int, row: list[str], duration: float) -> Event:

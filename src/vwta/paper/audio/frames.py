@@ -142,3 +142,7 @@ class AudioData:
         if self.held_out_targets == "clean":
             return fold.features, fold.direction
         return fold.features, fold.targets(self.noise, generator(self.seed, "noise", "validation"))
+
+    def weight(self, y: Tensor) -> Tensor:
+        """Number of targets of a batch: each of them weighs the same, whatever its scene."""
+        return active(y).sum()
