@@ -228,7 +228,7 @@ def _log_mass_between(low: Tensor, high: Tensor, *kernels: Tensor) -> Tensor:
 def _log_transported(law: Transported, low: Tensor | float, high: Tensor | float) -> Tensor:
     """Log of the mass of a law between numbers, from that of the Gaussian between their images."""
     a, b = (law.to_normal(torch.as_tensor(y))[0].detach().double() for y in (low, high))
-    inside = _log_gaussian(a, b, b - a)
+    inside = log_gaussian(a, b, b - a)
     return torch.where(b > a, inside, -math.inf)
 
 

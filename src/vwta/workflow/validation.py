@@ -76,7 +76,7 @@ def problems(config: object, schema: Path) -> list[str]:
 
 def has_all_keys(config: object, schema: Path) -> bool:
     """Whether a configuration has every key that the schema in a file requires."""
-    errors = Draft202012Validator(load(schema)).iter_errors(config)
+    errors = Validator(load(schema)).iter_errors(config)
     return not any(error.validator == "required" for error in errors)
 
 
