@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from vwta.distributions.mixtures import VoronoiMixture as VoronoiMixture
     from vwta.estimator.regressor import VoronoiRegressor as VoronoiRegressor
     from vwta.estimator.saving import load as load
+    from vwta.distributions.regions import density_rank as density_rank
+    from vwta.distributions.regions import hdr as hdr
+    from vwta.distributions.scenarios import scenarios as scenarios
     from vwta.geometry.directions import Directions as Directions
     from vwta.geometry.kernels import Gaussian as Gaussian
     from vwta.geometry.kernels import Uniform as Uniform
@@ -50,10 +53,13 @@ _PLACES = {
     "WTAHead": "nn.heads",
     "WTANetwork": "nn.networks",
     "calibration": "distributions",
+    "density_rank": "distributions.regions",
     "fit": "training.loop",
+    "hdr": "distributions.regions",
     "line": "distributions",
     "load": "estimator.saving",
     "losses": "nn",
+    "scenarios": "distributions.scenarios",
     "tune": "distributions.bandwidth",
 }
 __all__ = sorted(_PLACES)  # noqa: PLE0605

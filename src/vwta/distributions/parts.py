@@ -1,0 +1,100 @@
+"""A law as parts with a mass each: its cells, its components, or samples of it."""
+
+from __future__ import annotations
+
+__all__ = ["Parts", "part_densities", "parts_of", "space_of"]
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.distributions import Distribution
+
+from vwta.distributions.atoms import safe_log
+from vwta.distributions.average import Average
+from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
+from vwta.geometry.kernels import VonMisesFisher
+from vwta.geometry.spaces import Box, Space, Sphere
+
+SAMPLES = 256  # of a law that has no parts of its own
+
+
+class Parts(NamedTuple):
+    """P parts of B laws, in float64.
+
+    Attributes:
+        points: where they are, `(B, P, e)`.
+        masses: their masses, with sum 1, `(B, P)`.
+        means: their means, `(B, P, e)`.
+    """
+
+    points: Tensor
+    masses: Tensor
+    means: Tensor
+
+
+def parts_of(law: Distribution, seed: int = 0) -> Parts:
+    """The parts of laws: cells, components, those of all members of an average, or samples.
+
+    Arguments:
+        law: any law; one that is neither a mixture nor an average of such is stood for by samples.
+        seed: of these samples.
+    """
+    if isinstance(law, Average):
+        members = [parts_of(each, seed + i) for i, each in enumerate(law.laws)]
+        together = Parts(*(torch.cat(x, 1) for x in zip(*members, strict=True)))
+        weights = getattr(law, "weights", None) or [1 / len(members)] * len(members)
+        counts = torch.tensor([each.points.shape[1] for each in members])
+        share = together.masses.new_tensor(weights).repeat_interleave(counts)
+        return together._replace(masses=together.masses * share)
+    if isinstance(law, VoronoiMixture | KernelMixture):
+        masses, z, first, _ = law._moments()
+        shape = (*law.batch_shape, law.components)
+        points, means = (x.expand(*shape, -1).reshape(-1, *x.shape[-2:]) for x in (z, z + first))
+        masses = masses.expand(shape).reshape(-1, law.components)
+        return Parts(points, masses / masses.sum(-1, keepdim=True), means)
+    source = torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(torch.randint(2**31, (), generator=source)))
+        y = law.sample(torch.Size((SAMPLES,))).double().reshape(SAMPLES, -1, *law.event_shape)
+    points = y.transpose(0, 1)
+    return Parts(points, torch.full_like(points[..., 0], 1 / SAMPLES), points)
+
+
+def part_densities(law: Distribution, parts: Parts, y: Tensor) -> Tensor:
+    """Log-densities `(B, P)` of the parts at targets `(B, e)`; a cell has its own targets alone.
+
+    Parts that are samples have the negative distance instead: the nearest one counts.
+    """
+    if isinstance(law, Average):
+        found, start = [], 0
+        for each in law.laws:
+            count = SAMPLES if not hasattr(each, "components") else each.components
+            own = Parts(*(x[:, start : start + count] for x in parts))
+            found.append(part_densities(each, own, y))
+            start += count
+        return torch.cat(found, 1)
+    if isinstance(law, VoronoiMixture):
+        y = y.view(*law.batch_shape, -1)
+        cell = law.cell_of(y).reshape(-1, 1)
+        nothing = torch.full_like(parts.masses, -math.inf)
+        log_weight = parts.masses.sum(1, keepdim=True).log()  # of a member of an average
+        return nothing.scatter(1, cell, log_weight + law.log_prob(y).reshape(-1, 1).to(nothing))
+    spread = ((y[:, None] - parts.points) ** 2).sum(-1) / 2
+    if isinstance(law, KernelMixture):
+        h = law.kernel.h.to(spread).expand(*law.batch_shape, law.components)
+        kernel = law.kernel.at(h.reshape(spread.shape))
+        return safe_log(parts.masses) + kernel.log_density(spread, y.shape[-1])
+    return -spread
+
+
+def space_of(law: Distribution) -> Space:
+    """The space of a law: the sphere if it has unit vectors, otherwise that of all numbers."""
+    if isinstance(law, Average):
+        return space_of(law.laws[0])
+    if isinstance(law, VoronoiMixture):
+        return law.space
+    if isinstance(law, KernelMixture) and isinstance(law.kernel, VonMisesFisher):
+        return Sphere()
+    return Box(-math.inf, math.inf)
