@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from vwta.distributions.mixtures import DiracMixture as DiracMixture
     from vwta.distributions.mixtures import KernelMixture as KernelMixture
     from vwta.distributions.mixtures import VoronoiMixture as VoronoiMixture
-    from vwta.estimator.regressor import VoronoiRegressor as VoronoiRegressor
-    from vwta.estimator.saving import load as load
     from vwta.distributions.regions import density_rank as density_rank
     from vwta.distributions.regions import hdr as hdr
     from vwta.distributions.scenarios import scenarios as scenarios
+    from vwta.estimator.regressor import VoronoiRegressor as VoronoiRegressor
+    from vwta.estimator.saving import load as load
     from vwta.geometry.directions import Directions as Directions
     from vwta.geometry.kernels import Gaussian as Gaussian
     from vwta.geometry.kernels import Uniform as Uniform

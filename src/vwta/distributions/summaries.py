@@ -20,7 +20,8 @@ from vwta.distributions.line import NODES, WEIGHTS, TruncatedKernels, truncated_
 from vwta.distributions.mixtures import VoronoiMixture
 from vwta.geometry.memory import slices
 
-BENDS = (-9.0, -6.0, -4.0, -2.0, 0.0, 2.0, 4.0, 6.0, 9.0)  # bandwidths: between them p is smooth
+# Places from the centre of a kernel, in bandwidths, between which densities are smooth.
+BENDS = (-9.0, -5.0, -3.0, -1.5, -0.5, 0.0, 0.5, 1.5, 3.0, 5.0, 9.0)
 REACH = 9.0  # bandwidths beyond which an uncut Gaussian has no mass in float64
 HALVINGS = 70  # of the interval that has a quantile
 SHRINKS = 40  # of the steps of the search for a mode
@@ -104,7 +105,7 @@ def mode(law: Distribution, project: Callable[[Tensor], Tensor] = lambda y: y) -
     best, height = atoms[..., 0, :], law.log_prob(atoms[..., 0, :])
     for index in range(1, atoms.shape[-2]):
         best, height = _higher(law, best, height, atoms[..., index, :])
-    if isinstance(law, VoronoiMixture):
+    if isinstance(law, VoronoiMixture) and getattr(law, "centres", None) is None:
         return best
     step = law.variance.sum(-1, keepdim=True).sqrt()
     for _ in range(SHRINKS):
@@ -137,14 +138,18 @@ def _bends(kernels: TruncatedKernels) -> Tensor:
     """Places between which each kernel is smooth, `(*, P, bends)`."""
     z, left, right = (x[..., None] for x in (kernels.points, kernels.left, kernels.right))
     h = kernels.h.clamp_max(torch.finfo(z.dtype).max / 10)[..., None]
-    return z + torch.minimum(torch.maximum(z.new_tensor(BENDS) * h, -left), right)
+    nearest = torch.minimum((-left).clamp_min(0), right)  # to the centre, within the cut
+    return z + torch.minimum(torch.maximum(nearest + z.new_tensor(BENDS) * h, -left), right)
 
 
 def _bisect(kernels: TruncatedKernels, q: Tensor) -> Tensor:
     """Quantiles `(n,)` of truncated kernels `(n, P)`."""
     reach = (REACH * kernels.h).nan_to_num(posinf=math.inf)
     present = kernels.masses > 0
-    ends = torch.minimum(kernels.left, reach), torch.minimum(kernels.right, reach)
+    ends = (  # a centre may lie beside its cell
+        torch.minimum(kernels.left, reach + (-kernels.right).clamp_min(0)),
+        torch.minimum(kernels.right, reach + (-kernels.left).clamp_min(0)),
+    )
     low = torch.where(present, kernels.points - ends[0], math.inf).amin(-1)
     high = torch.where(present, kernels.points + ends[1], -math.inf).amax(-1)
     for _ in range(HALVINGS):
