@@ -97,7 +97,7 @@ def test_imports_go_downwards_without_cycles() -> None:
         ("training.loop", "vwta.estimator.heads", "must not import"),
         ("training.loop", "vwta.paper.metrics", "must not import"),
         ("estimator.regressor", "vwta.cli.main", "must not import"),
-        ("cli.main", "vwta.paper.command", "must not import"),
+        ("cli.main", "vwta.paper.verdicts.command", "must not import"),
         ("paper.metrics", "vwta.workflow.digest.digest", "must not import"),
         ("paper.metrics", "snakemake", "must not import"),
         ("io.storage", ".errors.NoSpace", "must not import"),

@@ -52,11 +52,14 @@ ROWS = "".join(f"{i},{i}\n" for i in range(20))
     [
         (f"a,b\n{ROWS}7,8O\n", "line 22, column 'b': '8O' is not a finite number. Remedy: correct"),
         (f"a,b\n{ROWS}\n7,inf\n", "line 23, column 'b': 'inf' is not a finite number"),
-        ("a,b\n1,2\n3\n", "line 3: fewer cells than the header has columns .2.. Remedy"),
-        ("a,b\n1,2\n3,4,5\n6,7,8,9\n", "line 4.* Remedy: check this line"),
+        (
+            "a,b\n1,2\n3\n",
+            "line 3: 1 cells where the header has 2 columns. Remedy: correct the line",
+        ),
+        ("a,b\n1,2\n3,4,5\n6,7,8,9\n", "line 3: 3 cells where the header has 2 columns"),
         ("a,,c\n1,2,3\n", "line 1: column 2 has no name. Remedy"),
         ("a,b\n", "no row below the header. Remedy"),
-        ("", "No columns to parse from file"),
+        ("", "the file is empty. Remedy: line 1 must name the columns"),
     ],
 )
 def test_bad_table(tmp_path: Path, text: str, message: str) -> None:
@@ -77,7 +80,7 @@ def test_unknown_files_and_columns(tmp_path: Path) -> None:
     with pytest.raises(BadTable, match=r"houses.csv: no such file\. Remedy"):
         read(tmp_path / "houses.csv", Layout())
     path = file(tmp_path, "price;area\n1;2\n")
-    with pytest.raises(BadTable, match=r"there is no column 'price'; .* the right --delimiter"):
+    with pytest.raises(BadTable, match=r"there is no column 'price' .* the right --delimiter"):
         column_of(path, read(path, Layout()), "price", "--target")
     table = read(path, Layout(delimiter=";"))
     with pytest.raises(BadTable, match=r"no column 'prise' \(did you mean 'price'\?\)"):

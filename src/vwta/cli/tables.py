@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["Layout", "read", "write"]
 
+import csv
 import math
 from collections import Counter
 from collections.abc import Collection
@@ -103,15 +104,7 @@ def _cells(path: Path, layout: Layout) -> pd.DataFrame:
             return pd.read_parquet(path)
         if path.suffix == ".xlsx":
             return pd.read_excel(path)
-        table = pd.read_csv(
-            path,
-            sep=layout.sign(path),
-            dtype=str,
-            keep_default_na=False,
-            skip_blank_lines=False,
-            encoding="utf-8-sig",
-            index_col=False,
-        )
+        return _lines(path, layout)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"{path}: {path.suffix} files need the package {error.name}. Remedy: pip install "
@@ -124,18 +117,36 @@ def _cells(path: Path, layout: Layout) -> pd.DataFrame:
         ) from error
     except (ValueError, OSError, ImportError) as error:
         raise BadTable(
-            f"{path}: {foreign(str(error).strip())}. Remedy: check this line, its quotes and the "
-            "--delimiter"
+            f"{path}: {foreign(str(error).strip())}. Remedy: check whether the file is what its "
+            "suffix says"
         ) from error
-    short = table.isna().any(axis=1) & ~table.isna().all(axis=1)
-    empty = (table.isna() | (table == "")).all(axis=1)
-    if (short & ~empty).any():
-        line = int((short & ~empty).to_numpy().argmax()) + 2
-        raise BadTable(
-            f"{path}, line {line}: fewer cells than the header has columns ({table.shape[1]}). "
-            "Remedy: complete the line or remove it"
-        )
-    return table[~empty]
+
+
+def _lines(path: Path, layout: Layout) -> pd.DataFrame:
+    """The cells of a csv file as texts; the index of a row is the number of lines before it - 1."""
+    import pandas as pd
+
+    rows: dict[int, list[str]] = {}
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, delimiter=layout.sign(path), strict=True)
+        try:
+            names = next(reader, [])
+            for row in reader:
+                if any(cell.strip() for cell in row):
+                    rows[reader.line_num - 2] = row
+        except csv.Error as error:
+            raise BadTable(
+                f"{path}, line {reader.line_num}: {error}. Remedy: check quotes and line ends there"
+            ) from error
+    if not names:
+        raise BadTable(f"{path}: the file is empty. Remedy: line 1 must name the columns")
+    for place, row in rows.items():
+        if len(row) != len(names):
+            raise BadTable(
+                f"{path}, line {place + 2}: {len(row)} cells where the header has {len(names)} "
+                "columns. Remedy: correct the line, or give the right --delimiter"
+            )
+    return pd.DataFrame(list(rows.values()), index=list(rows), columns=names, dtype=object)
 
 
 def _check_names(path: Path, table: pd.DataFrame) -> None:

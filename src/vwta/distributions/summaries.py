@@ -11,15 +11,17 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.distributions import Distribution
 
 from vwta.distributions.average import Average
-from vwta.distributions.line import NODES, WEIGHTS, TruncatedKernels, truncated_kernels
+from vwta.distributions.line import TruncatedKernels, truncated_kernels
 from vwta.distributions.mixtures import VoronoiMixture
 from vwta.geometry.memory import slices
 
+NODES, WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))  # Gauss, on [-1/2, 1/2]
 # Places from the centre of a kernel, in bandwidths, between which densities are smooth.
 BENDS = (-9.0, -5.0, -3.0, -1.5, -0.5, 0.0, 0.5, 1.5, 3.0, 5.0, 9.0)
 REACH = 9.0  # bandwidths beyond which an uncut Gaussian has no mass in float64

@@ -15,12 +15,12 @@ from loading import ROOT
 
 from vwta.cli.main import main
 from vwta.io.storage import read_metadata, read_table, write_table
-from vwta.paper.command import default_folder
 from vwta.paper.methods import METHODS
 from vwta.paper.metrics import COLUMNS, tidy
 from vwta.paper.problems import PROBLEMS
 from vwta.paper.uci.datasets import FORMATS
 from vwta.paper.verdicts import claims, evidence, reported, tolerances
+from vwta.paper.verdicts.command import default_folder
 from vwta.paper.verdicts.comparisons import KINDS
 from vwta.paper.verdicts.configuration import load
 from vwta.paper.verdicts.output import READERS, write
