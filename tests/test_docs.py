@@ -32,5 +32,9 @@ def test_quickstart(
     odds = names["odds"]
     assert abs(odds[0] - 0.6) < 0.12  # type: ignore[index]
     assert abs(odds[1] - 0.2) < 0.12  # type: ignore[index]
+    table = names["scenarios"]
+    likeliest = table[table["row"] == 1].iloc[0]  # type: ignore[index]
+    assert abs(likeliest["probability"] - 0.8) < 0.12
+    assert abs(likeliest["mean"] - 200_000) < 20_000
     assert names["covered"].mean() > 0.8  # type: ignore[attr-defined]
     assert capsys.readouterr().out

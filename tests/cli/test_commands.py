@@ -42,7 +42,10 @@ def test_predict(folder: Path) -> None:
     arguments = ["predict", str(folder / "m.vwta"), str(folder / "houses.csv"), "-o", str(output)]
     assert main([*arguments, "--quantiles", "0.1,0.9"]) == 0
     found = pd.read_csv(output)
-    assert list(found) == ["price_mean", "price_std", "price_q0.1", "price_q0.9"]
+    assert list(found)[:4] == ["price_mean", "price_std", "price_q0.1", "price_q0.9"]
+    assert "scenario2_probability" in found
+    odds = found.filter(regex="_probability").sum(axis=1)
+    assert ((odds > 0.5) & (odds <= 1 + 1e-9)).all()
     y = pd.read_csv(folder / "houses.csv")["price"]
     covered = ((y > found["price_q0.1"]) & (y < found["price_q0.9"])).mean()
     assert 0.6 < covered <= 1

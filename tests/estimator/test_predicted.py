@@ -160,3 +160,46 @@ def test_directions(sphere: Models, head: str) -> None:
     np.testing.assert_allclose(total, 1, atol=0.2)
     np.testing.assert_allclose(np.linalg.norm(model.predict([[0.3]]), axis=1), 1)
     np.testing.assert_allclose(np.linalg.norm(law.mode, axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_scenarios_are_the_two_modes_with_their_odds(models: Models, head: str) -> None:
+    rows, _ = two_modes(200, seed=11)
+    law = models[head].predict_dist(rows)
+    table = law.scenarios(min_mass=0.1)
+    assert set(table["row"]) == set(range(200))
+    assert table["probability"].between(0.1, 1 + 1e-9).all()
+    above = table[table["mean"] > 100].groupby("row")["probability"].sum()
+    assert above.mean() == pytest.approx(0.7, abs=0.1)
+    low, high = (
+        law.cdf(table.set_index("row")[end].groupby("row").first()) for end in ("lower", "upper")
+    )
+    first = table.groupby("row")["probability"].first()
+    np.testing.assert_allclose(high - low, 0.9 * first, atol=1e-3)
+    assert (table["low"] <= table["peak"]).all()
+    assert (table["peak"] <= table["high"]).all()
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_highest_density_regions_have_their_mass(models: Models, head: str) -> None:
+    law = models[head].predict_dist(X[:6])
+    region = law.hdr(0.8)
+    assert region.intervals is not None
+    ends = region.intervals.numpy()
+    mass = np.zeros(6)
+    for row, (low, high) in zip(region.row, ends, strict=True):
+        mass[row] += (law.cdf(high) - law.cdf(low))[row]
+    np.testing.assert_allclose(mass, 0.8, atol=1e-6)
+    middle = ends.mean(1)
+    inside = [law[int(row)].log_prob(y).item() for row, y in zip(region.row, middle, strict=True)]
+    assert (inside >= region.log_threshold[region.row].numpy() - 1e-9).all()
+
+
+def test_scenarios_and_regions_in_the_plane(plane: Models) -> None:
+    law = plane["voronoi"].predict_dist(X[:4])
+    table = law.scenarios()
+    assert {"mean_0", "mean_1", "peak_0", "probability"} <= set(table)
+    assert (np.abs(table["mean_1"]) < 0.01).all()
+    samples = law.sample(400, random_state=0)
+    inside = np.exp(law.log_prob(samples)) >= np.exp(law.hdr(0.7).log_threshold.numpy())
+    np.testing.assert_allclose(inside.mean(0), 0.7, atol=0.12)

@@ -53,13 +53,18 @@ def add_commands(commands: Any) -> None:
 
     predict = commands.add_parser(
         "predict",
-        help="means, deviations and quantiles for the rows of a table",
-        description="Writes the predicted law of each row: mean, standard deviation and quantiles.",
+        help="means, quantiles and scenarios for the rows of a table",
+        description="Writes the predicted law of each row: mean, standard deviation, quantiles and "
+        "scenarios: the modes of its density with their odds.",
     )
     _add_files(predict)
     predict.add_argument(
         "--quantiles", default="0.05,0.5,0.95", metavar="Q,Q,...", help="%(default)s"
     )
+    predict.add_argument(
+        "--scenarios", type=float, default=0.05, metavar="P",
+        help="smallest probability of a scenario; %(default)s",
+    )  # fmt: skip
     _add_layout(predict)
     predict.set_defaults(run=_predict)
 
@@ -185,6 +190,11 @@ def _predict(chosen: argparse.Namespace) -> str:
         found[f"{name}_mean"], found[f"{name}_std"] = one.mean.ravel(), one.std.ravel()
         for level in levels:
             found[f"{name}_q{level:g}"] = one.quantile(level).ravel()
+    modes = law.scenarios(chosen.scenarios)
+    for rank in range(modes["scenario"].max() + 1):
+        at = modes[modes["scenario"] == rank].set_index("row").reindex(range(len(table)))
+        for column in at.columns.drop("scenario"):
+            found[f"scenario{rank + 1}_{column}"] = at[column].to_numpy()
     write(chosen.output, pd.DataFrame(found), _layout(chosen))
     return f"wrote {len(table)} rows to {chosen.output}"
 

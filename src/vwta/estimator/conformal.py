@@ -9,8 +9,9 @@ scores are uniform. Whether it is or not, the :math:`\lceil (n + 1) l \rceil`-th
 scores of n rows that the model has not seen is a mass whose regions cover a new target with a
 probability of at least l, and of at most :math:`l + 1 / (n + 1)` if no two scores are equal.
 
-Masses are shares of samples. Beyond all samples of a row a score is 1 plus how much the log-density
-falls below their lowest one, so that regions of a model that is far too sure still have an end.
+On the line masses are exact, elsewhere shares of samples. Beyond all samples of a row a score is 1
+plus how much the log-density falls below their lowest one, so that regions of a model that is far
+too sure still have an end.
 
 References:
     | Distribution-free Conditional Predictive Bands using Density Estimators (Izbicki et al., 2020)
@@ -18,7 +19,7 @@ References:
 
 from __future__ import annotations
 
-__all__ = ["Calibration", "hdr_scores"]
+__all__ = ["Calibration", "hdr_scores", "sampled_densities"]
 
 import math
 import warnings
@@ -28,6 +29,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution
 
+from vwta.distributions.regions import density_rank
 from vwta.estimator.columns import DataWarning
 
 SAMPLES = 256  # of a row, by which scores are estimated
@@ -67,7 +69,7 @@ class Calibration:
 
 @torch.no_grad()
 def hdr_scores(laws: Iterable[Distribution], u: Tensor, seed: int = 0) -> Tensor:
-    """Scores `(n,)` of scaled targets `(n, d)`: shares of samples with a higher density, or more.
+    """Scores `(n,)` of scaled targets `(n, d)`: masses of all points with a higher density.
 
     Samples of a row do not depend on its target, so that scores of rows are as exchangeable as the
     rows are, and coverage holds whatever the number of samples.
@@ -75,14 +77,21 @@ def hdr_scores(laws: Iterable[Distribution], u: Tensor, seed: int = 0) -> Tensor
     Arguments:
         laws: laws of the rows, some rows at a time.
         u: scaled targets, one for each row.
-        seed: of the samples.
+        seed: of the samples, elsewhere than on the line.
     """
     source, found, start = torch.Generator().manual_seed(seed), [], 0
     for law in laws:
         here = u[start : start + law.batch_shape[0]]
         start += law.batch_shape[0]
-        samples = law.sample((SAMPLES,), source)  # type: ignore[call-arg]
-        log_p, at = law.log_prob(samples), law.log_prob(here)
+        if tuple(law.event_shape) == (1,):
+            found.append(density_rank(law, here))
+            continue
+        log_p, at = sampled_densities(law, source), law.log_prob(here)
         beyond = (log_p.amin(0) - at).clamp_min(0)
         found.append((log_p > at).double().mean(0) + beyond)
     return torch.cat(found)
+
+
+def sampled_densities(law: Distribution, source: torch.Generator) -> Tensor:
+    """Log-densities `(samples, n)` of a law at samples of its own."""
+    return law.log_prob(law.sample((SAMPLES,), source))  # type: ignore[call-arg]

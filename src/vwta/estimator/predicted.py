@@ -8,9 +8,11 @@ from __future__ import annotations
 
 __all__ = ["PredictedLaw"]
 
+import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -20,13 +22,18 @@ from torch.distributions import Distribution
 
 from vwta.distributions.average import Average
 from vwta.distributions.line import cdf
+from vwta.distributions.regions import Region, hdr
+from vwta.distributions.scenarios import scenarios
 from vwta.distributions.summaries import entropy, mode, quantile
-from vwta.estimator.conformal import Calibration, hdr_scores
+from vwta.estimator.conformal import Calibration, hdr_scores, sampled_densities
 from vwta.estimator.fitting import law_of
 from vwta.estimator.heads import HEADS
 from vwta.estimator.targets import Targets
 from vwta.nn.heads import Components
 from vwta.nn.models import select
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CHUNK = 4096  # rows whose laws are in memory at once
 CHUNK_SOLID = 256  # in three and more dimensions
@@ -191,6 +198,58 @@ class PredictedLaw:
         atoms = [each._replace(points=each.points[..., [j]]) for each in self.atoms]
         return PredictedLaw(atoms, self.head, self.number, targets)
 
+    def scenarios(self, min_mass: float = 0.05, valley: float = 0.2) -> pd.DataFrame:
+        """Modes of the laws with their probabilities, a table with a row for each.
+
+        Columns are the `row` of inputs, the number of the `scenario`, the likeliest first, its
+        `probability`, its `mean` and its `peak`; for targets of one column the interval from `low`
+        to `high` between valleys of the density, and from `lower` to `upper` 90 % of its mass.
+
+        Arguments:
+            min_mass: smallest probability of a scenario.
+            valley: two modes are separated by a density below this part of the lower peak; see
+                :mod:`vwta.distributions.scenarios`.
+        """
+        import pandas as pd
+
+        tables, start = [], 0
+        for part in self._parts():
+            found = scenarios(part.law, min_mass, valley)
+            moved = replace(
+                found,
+                mean=self._unscaled(found.mean),
+                peak=self._unscaled(found.peak),
+                region=None if found.region is None else self._unscaled(found.region),
+                central=None if found.central is None else self._unscaled(found.central),
+            )
+            table = pd.DataFrame(moved.columns())
+            table["row"] += start
+            tables.append(table)
+            start += len(part)
+        return pd.concat(tables, ignore_index=True).rename(columns=self._named)
+
+    def hdr(self, level: float = 0.9) -> Region:
+        """Highest-density regions of a level, calibrated if the model is.
+
+        On the line `intervals` are those of all rows, and `row` says whose they are. Elsewhere a
+        region is where the log-density is at least `log_threshold`; see :meth:`covers`.
+
+        Arguments:
+            level: probability of the region, between 0 and 1.
+        """
+        _check_level(level)
+        mass = level if self.calibration is None else self.calibration.mass(level)
+        region = hdr(self.law, mass) if mass < 1 else self._beyond(mass)
+        unit = float(np.log(self.scale).sum())
+        return replace(
+            region,
+            level=level,
+            log_threshold=region.log_threshold - unit,
+            volume=region.volume * math.exp(unit),
+            volume_error=region.volume_error * math.exp(unit),
+            intervals=None if region.intervals is None else self._unscaled(region.intervals),
+        )
+
     def covers(self, y: ArrayLike, level: float = 0.9) -> NDArray[np.bool_]:
         """Whether highest-density regions of a level have the targets, `(n,)`.
 
@@ -201,6 +260,32 @@ class PredictedLaw:
         mass = level if self.calibration is None else self.calibration.mass(level)
         covered: NDArray[np.bool_] = (scores <= mass).numpy()
         return covered
+
+    def _beyond(self, mass: float) -> Region:
+        """Regions of a mass of 1 or more: all of the line, elsewhere beyond samples."""
+        n, d = len(self), self.targets.dimension
+        one, none = torch.ones(n).double(), torch.zeros(n).double()
+        everything = {"volume": none + math.inf, "volume_error": none, "mass": one}
+        if d == 1:
+            ends = torch.tensor([[-math.inf, math.inf]]).double().expand(n, 2)
+            everything |= {"row": torch.arange(n), "intervals": ends}
+            lowest = none - math.inf
+        else:
+            source = torch.Generator().manual_seed(0)
+            lowest = sampled_densities(self.law, source).amin(0) - (mass - 1)
+        shape = self.law.batch_shape
+        return Region(shape, mass, log_threshold=lowest, mass_error=none, **everything)
+
+    def _unscaled(self, values: Tensor) -> Tensor:
+        """Numbers `(*, d)` in the unit of the targets; `(*, 2)` for ends of intervals."""
+        scale, location = (torch.as_tensor(x) for x in (self.scale, self.location))
+        return values * scale + location
+
+    def _named(self, column: str) -> str:
+        """Name of a column of a table, with that of the target in place of its number."""
+        kind, _, place = column.rpartition("_")
+        names = self.targets.names
+        return f"{kind}_{names[int(place)]}" if names and kind in ("mean", "peak") else column
 
     def _like(self, atoms: Sequence[Any]) -> PredictedLaw:
         return PredictedLaw(atoms, self.head, self.number, self.targets, self.calibration)
