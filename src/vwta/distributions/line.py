@@ -96,8 +96,7 @@ class TruncatedKernels(NamedTuple):
     def _measure(self, reach: Tensor) -> Tensor:
         """Mass of the uncut kernel from 0 to `reach`, with its sign; the length if uniform."""
         mass = torch.erf(reach * (math.sqrt(0.5) / self.h)) / 2
-        flat = self.h.isinf()
-        return torch.where(flat, reach, mass) if flat.any() else mass
+        return torch.where(self.h.isinf(), reach, mass)
 
 
 def truncated_kernels(law: Distribution) -> TruncatedKernels:
@@ -119,9 +118,9 @@ def truncated_kernels(law: Distribution) -> TruncatedKernels:
         together = TruncatedKernels(*(torch.cat(part, -1) for part in (first, *others)))
         if law.weights is None:
             return together._replace(masses=together.masses / len(law.laws))
-        counts = torch.tensor([part.shape[-1] for part in first])
-        weights = together.masses.new_tensor(law.weights).repeat_interleave(counts)
-        return together._replace(masses=together.masses * weights)
+        pairs = zip(law.weights, first, strict=True)
+        weights = [weight for weight, part in pairs for _ in range(part.shape[-1])]
+        return together._replace(masses=together.masses * together.masses.new_tensor(weights))
     if isinstance(law, VoronoiMixture):
         return _cut(law)
     if isinstance(law, KernelMixture):

@@ -45,9 +45,9 @@ def parts_of(law: Distribution, seed: int = 0) -> Parts:
         members = [parts_of(each, seed + i) for i, each in enumerate(law.laws)]
         together = Parts(*(torch.cat(x, 1) for x in zip(*members, strict=True)))
         weights = getattr(law, "weights", None) or [1 / len(members)] * len(members)
-        counts = torch.tensor([each.points.shape[1] for each in members])
-        share = together.masses.new_tensor(weights).repeat_interleave(counts)
-        return together._replace(masses=together.masses * share)
+        pairs = zip(weights, members, strict=True)
+        share = [weight for weight, each in pairs for _ in range(each.points.shape[1])]
+        return together._replace(masses=together.masses * together.masses.new_tensor(share))
     if isinstance(law, VoronoiMixture | KernelMixture):
         masses, z, first, _ = law._moments()
         shape = (*law.batch_shape, law.components)

@@ -163,20 +163,22 @@ def find_root(
     from scipy.optimize import elementwise  # slow to import
 
     def values(x: NDArray[Any], which: NDArray[Any]) -> NDArray[Any]:
-        found: NDArray[Any] = function(torch.from_numpy(x), torch.from_numpy(which)).numpy()
-        return found
+        found = function(*(torch.from_numpy(array).to(low.device) for array in (x, which)))
+        back: NDArray[Any] = found.cpu().numpy()
+        return back
 
     if not len(low):
         return low, high
     with np.errstate(all="ignore"):  # log-densities may be infinite
         found = elementwise.find_root(
             values,
-            (low.numpy(), high.numpy()),
+            (low.cpu().numpy(), high.cpu().numpy()),
             args=(np.arange(len(low)),),
             tolerances={"xatol": tolerance},
         )
     at, value, first, last = (
-        torch.from_numpy(np.atleast_1d(x)) for x in (found.x, found.f_x, *found.bracket)
+        torch.from_numpy(np.atleast_1d(x)).to(low.device)
+        for x in (found.x, found.f_x, *found.bracket)
     )
     exact = value == 0
     first, last = torch.minimum(first, last), torch.maximum(first, last)

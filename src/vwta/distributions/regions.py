@@ -66,7 +66,10 @@ class Region:
         if self.row is None or self.intervals is None:
             return law.log_prob(y).double() >= self.log_threshold.view(self.batch_shape)
         count = torch.bincount(self.row, minlength=len(self.mass))
-        place = torch.arange(len(self.row)) - (count.cumsum(0) - count)[self.row]
+        place = (
+            torch.arange(len(self.row), device=self.row.device)
+            - (count.cumsum(0) - count)[self.row]
+        )
         ends = self.mass.new_full((len(count), max(1, int(count.max())), 2), math.nan)
         ends[self.row, place] = self.intervals
         ends = ends.view(*self.batch_shape, -1, 2)
@@ -192,7 +195,7 @@ def _crossings(profile: Profile, threshold: Tensor) -> tuple[Tensor, Tensor]:
         return (log_p - level[which]).clamp(-LOWEST, LOWEST)
 
     low, high = profile.y[row, node], profile.y[row, node + 1]
-    ends = torch.arange(len(row))
+    ends = torch.arange(len(row), device=row.device)
     signs = [excess(y, ends) >= 0 for y in (low, high)]
     crossed = signs[0] != signs[1]  # otherwise at a jump, between nodes that stand beside it
     at = (low + high) / 2

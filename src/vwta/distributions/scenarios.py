@@ -26,7 +26,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Size, Tensor
@@ -105,7 +104,7 @@ class Scenarios:
         for names, ends in ((("low", "high"), self.region), (("lower", "upper"), self.central)):
             if ends is not None:
                 found |= dict(zip(names, ends.T, strict=True))
-        return {name: np.asarray(value) for name, value in found.items()}
+        return {name: value.cpu().numpy() for name, value in found.items()}
 
     def assign(self, law: Distribution, y: Tensor) -> Tensor:
         """The scenario that each target belongs to, by its rank, `(*, *batch_shape)`; -1 for none.

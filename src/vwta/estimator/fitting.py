@@ -259,7 +259,8 @@ class _Work:
         plan = self.recipe.plan(len(self.train_rows.y))
         seeds = [stream(self.seed, "member", index % members) for index in range(len(weights))]
         networks = [self._start(name, each) for each in seeds]
-        loss, criterion = training.loss(self.sizes, weights), training.criterion(self.sizes)
+        loss = training.loss(self.sizes, weights.to(self.device))
+        criterion = training.criterion(self.sizes)
         bar = Bar(f"training {title}", plan.epochs, self.progress)
         file = None if self.folder is None else self.folder / f"{title}.checkpoint"
         data = _Data(rows, self.held_out, len(networks), self.seed)
