@@ -11,24 +11,33 @@ import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any, NamedTuple
+from warnings import catch_warnings, simplefilter
 
 import torch
-from device.pretended import Move
+from device.pretended import Move, places
 from torch import Tensor, nn
 
 import vwta
 from vwta import (
     Average,
+    Background,
     Box,
+    ContinuousMixture,
     DiracMixture,
     Directions,
     Gaussian,
     KernelMixture,
+    LocalDensity,
+    LocalHead,
+    LocalNetwork,
     MixtureHead,
     MixtureNetwork,
     Network,
+    Robust,
     Sphere,
     Uniform,
     VonMisesFisher,
@@ -39,7 +48,11 @@ from vwta import (
     line,
     losses,
 )
+from vwta.distributions.transported import Transported
+from vwta.estimator.columns import DataWarning
+from vwta.nn.densities import local
 from vwta.nn.heads import Components, Hypotheses
+from vwta.nn.local import Form
 from vwta.training.loop import FixedData, Schedule, fit
 
 ROWS, K = 6, 5
@@ -47,6 +60,14 @@ SPACES = {"line": 1, "plane": 2, "solid": 3, "sphere": 3}
 BOX = Box(-1.0, 1.0)
 SQUARE = Box([-1.0, -1.0], [1.0, 1.0])
 COARSE = Directions(64)
+# They take arrays and place them themselves: on the CPU, wherever the networks were trained.
+OF_ARRAYS = {
+    "VoronoiRegressor",
+    *(
+        f"VoronoiRegressor.{name}"
+        for name in ("calibrate", "log_likelihood", "predict", "predict_dist", "save", "score")
+    ),
+}
 
 
 class Use(NamedTuple):
@@ -83,7 +104,16 @@ def _operations(name: str, found: Any) -> Iterator[str]:
 
 def uses() -> list[Use]:
     """All uses."""
-    return [*_spaces(), *_kernels(), *_laws(), *_line(), *_networks(), *_losses(), *_others()]
+    return [
+        *_spaces(),
+        *_kernels(),
+        *_laws(),
+        *_line(),
+        *_summaries(),
+        *_networks(),
+        *_losses(),
+        *_others(),
+    ]
 
 
 def numbers(*shape: int, seed: int = 0) -> Tensor:
@@ -208,6 +238,10 @@ LAW_USES: dict[str, Callable[[Any, Tensor], Any]] = {
     "variance": lambda law, y: law.variance,
     "with_bandwidth": lambda law, y: law.with_bandwidth(0.3).log_prob(y),
 }
+SCALE_USES: dict[str, Callable[[Any, Tensor], Any]] = {
+    "with_temperature": lambda law, y: law.with_temperature(2.0).log_prob(y),
+    "with_width_factor": lambda law, y: law.with_width_factor(0.7).log_prob(y),
+}
 CELL_USES: dict[str, Callable[[Any, Tensor], Any]] = {
     "cell_of": lambda law, y: law.cell_of(y),
     "log_cell_mass": lambda law, y: law.log_cell_mass,
@@ -231,12 +265,30 @@ def uncut(where: str, on: Move) -> KernelMixture:
     return KernelMixture(on(place(where, ROWS, K)), on(masses(ROWS, K)), kernel(widths))
 
 
+def weighted(where: str, on: Move) -> Average:
+    return Average([voronoi(where, on), voronoi(where, on).with_bandwidth(0.2)], None, [0.7, 0.3])
+
+
+def continuous(on: Move) -> ContinuousMixture:
+    centres = on(place("line", ROWS, K, seed=5))
+    return ContinuousMixture(on(place("line", ROWS, K)), on(numbers(ROWS, K) + 1), centres, BOX)
+
+
+def _shared(on: Move) -> ContinuousMixture:
+    location, scale = on(numbers(ROWS)), on(numbers(ROWS, seed=1) + 1)
+    return ContinuousMixture.shared(location, scale, on(place("line", ROWS, K)), 0.5)
+
+
 def _laws() -> Iterator[Use]:
     makers: dict[tuple[str, str], Callable[[Move], Any]] = {
         ("DiracMixture", ""): lambda on: DiracMixture(
             on(place("plane", ROWS, K)), on(masses(ROWS, K))
         ),
         ("Average", "plane"): lambda on: Average([uncut("plane", on), voronoi("plane", on)]),
+        ("Average", "weights"): partial(weighted, "plane"),
+        ("ContinuousMixture", "line"): continuous,
+        ("Robust", "line"): lambda on: Robust.over(continuous(on), 0.01, 1.5),
+        ("Robust", "plane"): lambda on: Robust.over(voronoi("plane", on), 0.01, 1.5),
         ("VoronoiMixture", "random directions"): lambda on: voronoi(
             "plane", on, directions=Directions(40, random=True)
         ),
@@ -247,12 +299,18 @@ def _laws() -> Iterator[Use]:
     makers |= {("KernelMixture", where): partial(uncut, where) for where in ("plane", "sphere")}
     makers |= {("VoronoiMixture", where): partial(voronoi, where) for where in SPACES}
     for (name, where), make in makers.items():
-        found = {**LAW_USES, **(CELL_USES if name == "VoronoiMixture" else {})}
+        cut = name in ("VoronoiMixture", "ContinuousMixture")
+        found = {**LAW_USES, **(CELL_USES if cut else {})}
+        if cut or name == "Robust" or where == "weights":
+            found |= SCALE_USES
+        if name == "ContinuousMixture" or (name, where) == ("Robust", "line"):
+            found["with_temperature"] = partial(_refused, found["with_temperature"])
         if name == "DiracMixture":
             found["log_prob"] = partial(_refused, found["log_prob"])
             del found["with_bandwidth"]
-        if name == "Average":
+        if name in ("Average", "Robust"):
             del found["components"]
+            found["mean_of"] = lambda law, y: law.mean_of(torch.stack([y, 2 * y]))
         if where in ("random directions", "uniform"):
             found = {key: found[key] for key in ("log_prob", "sample", "mean")}
         yield Use(name, where, lambda on, make=make: partial(_made, make, on))
@@ -261,6 +319,9 @@ def _laws() -> Iterator[Use]:
             yield Use(f"{name}.{attribute}", where, prepare)
     for where in SPACES:
         yield Use("VoronoiMixture.log_prob", f"{where}, gradients", partial(_gradient, where))
+    over = lambda law, y: Robust.over(law, 0.01, 1.5).log_prob(y)  # noqa: E731
+    yield Use("Robust.over", "", partial(_of_law, partial(voronoi, "plane"), over, "plane"))
+    yield Use("ContinuousMixture.shared", "", partial(_of_law, _shared, LAW_USES["mean"], "line"))
 
 
 def _made(make: Callable[[Move], Any], on: Move) -> Any:
@@ -289,6 +350,8 @@ def _line() -> Iterator[Use]:
         "cut": partial(voronoi, "line"),
         "uncut": partial(uncut, "line"),
         "average": lambda on: Average([voronoi("line", on), uncut("line", on)]),
+        "weights": partial(weighted, "line"),
+        "continuous": continuous,
     }
     found: dict[str, Callable[[Any, Tensor], Any]] = {
         "line.truncated_kernels": lambda law, y: tuple(line.truncated_kernels(law)),
@@ -307,6 +370,14 @@ def _line() -> Iterator[Use]:
     }
     for (name, use), (where, make) in product(found.items(), makers.items()):
         yield Use(name, where, partial(_of_law, make, use, "line"))
+    carried: dict[str, Callable[[Any, Tensor], Any]] = {
+        "line.transported_laws": lambda law, y: len(line.transported_laws(law)),
+        "line.cdf": found["line.cdf"],
+        "line.log_mass_between": found["line.log_mass_between"],
+        "calibration.crps": calibration.crps,
+    }
+    for name, use in carried.items():
+        yield Use(name, "transported", partial(_of_law, _Moved, use, "line"))
     of_numbers = {
         "coverage": lambda y: calibration.coverage(y),
         "pit_deviation": lambda y: calibration.pit_deviation(y),
@@ -315,6 +386,62 @@ def _line() -> Iterator[Use]:
     for name, alone in of_numbers.items():
         prepare = lambda on, alone=alone: partial(alone, on((numbers(ROWS) + 1) / 2))  # noqa: E731
         yield Use(f"calibration.{name}", "", prepare)
+
+
+class _Moved(Transported):
+    """Gaussians, as laws that a map carries to the standard one."""
+
+    def __init__(self, on: Move) -> None:
+        self.a, self.b = on(numbers(ROWS)), on(numbers(ROWS, seed=1) + 1)
+        super().__init__((ROWS,))
+
+    def to_normal(self, y: Tensor) -> tuple[Tensor, Tensor]:
+        return (y - self.a) / self.b, -self.b.log().expand_as(y - self.a)
+
+    def from_normal(self, u: Tensor) -> Tensor:
+        return self.a + self.b * u.to(self.a.device)
+
+
+def _summaries() -> Iterator[Use]:
+    makers: dict[tuple[str, str], Callable[[Move], Any]] = {
+        ("line", "cut"): partial(voronoi, "line"),
+        ("line", "uncut"): partial(uncut, "line"),
+        ("line", "weights"): partial(weighted, "line"),
+        ("line", "continuous"): continuous,
+        ("plane", "cut"): partial(voronoi, "plane"),
+        ("plane", "uncut"): partial(uncut, "plane"),
+        ("plane", "weights"): partial(weighted, "plane"),
+        ("plane", "local"): lambda on: _local(on)(on(numbers(ROWS, 2))),
+        ("solid", "cut"): partial(voronoi, "solid"),
+        ("sphere", "cut"): partial(voronoi, "sphere"),
+    }
+    for (space, what), make in makers.items():
+        where = f"{space}, {what}"
+        for name, use in {"hdr": _region, "density_rank": _rank, "scenarios": _scenarios}.items():
+            yield Use(name, where, partial(_of_law, make, use, space))
+
+
+def _region(law: Any, y: Tensor) -> Any:
+    region = vwta.hdr(law, 0.8, samples=64)
+    return [*vars(region).values(), region.contains(law, y)]
+
+
+def _rank(law: Any, y: Tensor) -> Tensor:
+    return vwta.density_rank(law, y, samples=64)
+
+
+def _scenarios(law: Any, y: Tensor) -> Any:
+    found = vwta.scenarios(law)
+    members = [] if found.group is None else [found.members(0)]
+    table = [*map(torch.from_numpy, found.columns().values())]
+    return [*vars(found).values(), found.count, found.assign(law, y), *members, *table]
+
+
+def _local(on: Move) -> LocalDensity:
+    device = on(torch.zeros(1)).device
+    torch.manual_seed(0)
+    network = LocalNetwork(2, 2, K, [8], bounded=True).double()
+    return LocalDensity(network, SQUARE).to(device)
 
 
 def _networks() -> Iterator[Use]:
@@ -326,6 +453,8 @@ def _networks() -> Iterator[Use]:
         "MixtureHead": lambda: MixtureHead(2, outputs=2, components=K),
         "WTANetwork": lambda: WTANetwork(2, 2, K, [8, 8], bounded=True),
         "MixtureNetwork": lambda: MixtureNetwork(2, 2, K, [8, 8], bounded=True),
+        "LocalHead": lambda: LocalHead(2, outputs=2, hypotheses=K),
+        "LocalNetwork": lambda: LocalNetwork(2, 1, K, [8, 8], form="shared"),
         "Network": lambda: Network(trunk(), WTAHead(8, outputs=2, hypotheses=K, scores="softmax")),
     }
     for name, make in makers.items():
@@ -334,6 +463,11 @@ def _networks() -> Iterator[Use]:
         if name.endswith("Head"):
             yield Use(f"{name}.linear", "", partial(_of_head, make, "linear"))
             yield Use(f"{name}.read", "", partial(_of_head, make, "read"))
+    yield Use("Background", "", lambda on: lambda: Background())
+    yield Use("LocalDensity", "", lambda on: partial(_weights, partial(_local, torch.clone)))
+    for form, wide in product(("scores", "continuous", "shared"), (None, Background())):
+        where = f"{form}{'' if wide is None else ', background'}"
+        yield Use("LocalDensity.forward", where, partial(_density, form, wide))
 
 
 def _weights(make: Callable[[], nn.Module]) -> list[Tensor]:
@@ -346,8 +480,9 @@ def _forward(make: Callable[[], nn.Module], on: Move) -> Callable[[], Any]:
 
     def forward() -> Any:
         atoms = network(x)
-        total = sum(part.square().sum() for part in (*atoms, atoms.masses))
-        return atoms, atoms.masses, torch.autograd.grad(total, [*network.parameters()])
+        parts = (*atoms, *([atoms.masses] if hasattr(atoms, "masses") else []))
+        total = sum(part.square().sum() for part in parts)
+        return parts, torch.autograd.grad(total, [*network.parameters()])
 
     return forward
 
@@ -357,6 +492,20 @@ def _of_head(make: Callable[[], nn.Module], attribute: str, on: Move) -> Callabl
     head = make().to(x.device)
     outputs = head.linear(x).detach()
     return lambda: getattr(head, attribute)(x if attribute == "linear" else outputs)
+
+
+def _density(form: Form, wide: Background | None, on: Move) -> Callable[[], Any]:
+    x, y = on(numbers(ROWS, 2)), on(place("line", ROWS, seed=3))
+    torch.manual_seed(0)
+    network = LocalNetwork(2, 1, K, [8], form).double()
+    model = LocalDensity(network, Box(-math.inf, math.inf), wide).to(x.device)
+
+    def forward() -> Any:
+        log_prob = model(x).log_prob(y)
+        loss = local(network(x), y, model.space, background=wide)
+        return log_prob, torch.autograd.grad(loss, [*network.parameters()])
+
+    return forward
 
 
 def hypotheses(on: Move, *shape: int, where: str = "plane") -> Hypotheses:
@@ -425,6 +574,9 @@ def _others() -> Iterator[Use]:
     for name, make in {"cut": voronoi, "uncut": uncut}.items():
         yield Use("tune", name, partial(_of_law, partial(make, "plane"), _tuned, "plane"))
     yield Use("fit", "", _fitted)
+    for where in ("line", "sphere"):
+        yield Use("VoronoiRegressor.fit", where, partial(_of_arrays, _regressor, where))
+    yield Use("load", "", partial(_of_arrays, _loaded, "line"))
 
 
 def _tuned(law: Any, y: Tensor) -> Any:
@@ -443,3 +595,38 @@ def _fitted(on: Move) -> Callable[[], Any]:
         return done.selected["loss"].weights, done.curve
 
     return run
+
+
+def _of_arrays(
+    make: Callable[[str, str], vwta.VoronoiRegressor], where: str, on: Move
+) -> Callable[[], Any]:
+    device = str(on(torch.zeros(1)).device)
+    x, y = numbers(20, 2, seed=2).numpy(), place(where, 20, seed=3).numpy()
+
+    def run() -> Any:
+        model = make(where, device)
+        arrays = model.calibrate(x, y).predict(x), model.log_likelihood(x, y)
+        return *map(torch.from_numpy, arrays), model.score(x, y), [*model.heads_.values()]
+
+    return run
+
+
+def _regressor(where: str, device: str) -> vwta.VoronoiRegressor:
+    """A regressor that was trained on the device, whose networks are back on the CPU."""
+    sizes: dict[str, Any] = {"members": 2, "hidden": (8,), "steps": 8, "batch_size": 16}
+    model = vwta.VoronoiRegressor(4, device=device, random_state=0, progress=False, **sizes)
+    with catch_warnings():
+        simplefilter("ignore", DataWarning)  # it is hardly trained
+        model.fit(numbers(60, 2).numpy(), place(where, 60, seed=1).numpy())
+    assert all(places([*network.parameters()]) == {"cpu"} for network in model.networks_)
+    return model
+
+
+def _loaded(where: str, device: str) -> vwta.VoronoiRegressor:
+    model = _regressor(where, device)
+    heads = model.heads_
+    with TemporaryDirectory() as folder:
+        model.save(Path(folder) / "model")
+        model = vwta.load(Path(folder) / "model")
+    assert model.heads_ == heads
+    return model

@@ -186,6 +186,8 @@ class Calls(TorchFunctionMode):
             return Away(func(*args, **{**kwargs, "device": CPU}))
         if func is torch.gru and isinstance(args[0], Away):
             return _gru(*args)
+        if func is torch.quantile and isinstance(args[0], Away):
+            return Away(func(args[0].content, *args[1:], **kwargs))
         return func(*args, **kwargs)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from device.operations import SPACES, Use, place, public, uses, voronoi
+from device.operations import OF_ARRAYS, SPACES, Use, place, public, uses, voronoi
 from device.pretended import away, home, pretended, told
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
@@ -20,35 +20,60 @@ WAITS = {
     "VonMisesFisher*": 1,
     "DiracMixture": 4,
     "KernelMixture*": 8,
-    "VoronoiMixture.cell_of *": 1,
+    "VoronoiMixture.cell_of *": 2,
     "VoronoiMixture.components *": 0,
     "VoronoiMixture.support *": 0,
     "VoronoiMixture.log_cell_mass_error [ps][lp]*": 0,
     "VoronoiMixture *": 12,
+    "VoronoiMixture.with_* line": 7,
     "VoronoiMixture.* line*": 5,
     "VoronoiMixture.* solid*": 35,
     "VoronoiMixture.sample sphere": 105,
     "VoronoiMixture.* sphere*": 65,
     "VoronoiMixture.*": 95,
+    "ContinuousMixture.components *": 0,
+    "ContinuousMixture.support *": 0,
+    "ContinuousMixture.with_*": 10,
+    "ContinuousMixture.*": 5,
+    "ContinuousMixture *": 12,
     "Average plane": 18,
+    "Average weights": 25,
     "Average.support *": 0,
+    "Average.mean_of *": 1,
+    "Average.* weights": 200,
     "Average.*": 105,
-    "line.cdf *": 13,
-    "line.log_mass_between *": 21,
-    "line.TruncatedKernels.*": 3,
-    "calibration.pit *": 13,
-    "calibration.dequantised *": 20,
+    "Robust.support *": 0,
+    "Robust.mean_of *": 1,
+    "Robust.* line": 14,
+    "Robust.*": 180,
+    "Robust *": 18,
+    "line.cdf *": 7,
+    "line.log_mass_between *": 12,
+    "line.truncated_kernels weights": 1,
+    "line.TruncatedKernels weights": 1,
+    "line.TruncatedKernels.*": 2,
+    "calibration.pit *": 7,
+    "calibration.dequantised *": 11,
     "calibration.crps *": 10,
     "calibration.*": 3,
-    "tune cut": 130,
+    "tune cut": 135,
     "tune uncut": 45,
     "fit": 18,
+    "VoronoiRegressor.fit *": 130,
+    "load": 110,
+    "LocalDensity.forward *": 31,
+    "hdr line*": 1700,
+    "scenarios line*": 900,
+    "density_rank line*": 150,
+    "hdr *": 350,
+    "scenarios *": 350,
+    "density_rank *": 350,
 }
 
 
 def test_every_public_operation_is_used() -> None:
     used = {use.operation for use in USES}
-    assert public() - used == set(), "add a use to tests/device/operations.py"
+    assert public() - used == OF_ARRAYS, "add a use to tests/device/operations.py"
     assert used - public() == set()
 
 
