@@ -97,7 +97,7 @@ def test_bandwidth_goes_to_all() -> None:
         torch.testing.assert_close(found.exp(), expected, rtol=1e-12, atol=0)
     with pytest.raises(TypeError, match="Uniform"):
         Average(laws()).with_bandwidth(0.1)
-    with pytest.raises(TypeError, match="DiracMixture has no bandwidth"):
+    with pytest.raises(TypeError, match="DiracMixture has no with_bandwidth"):
         Average([DiracMixture(*atoms(0, 3))]).with_bandwidth(0.1)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
 from torch import Tensor
 
 from vwta.estimator.columns import Columns
@@ -16,7 +15,7 @@ from vwta.estimator.conformal import Calibration
 from vwta.estimator.heads import HEADS, TRAININGS, Sizes
 from vwta.estimator.targets import Targets
 from vwta.geometry.spaces import Box
-from vwta.io.errors import BadWeights, restored_from
+from vwta.io.errors import BadWeights, Damaged, restored_from
 from vwta.io.storage import below, read_tensors, write_tensors
 from vwta.nn.networks import restore
 
@@ -87,9 +86,10 @@ def _contents(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         tensors, stored = read_tensors(path)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{path}: no such file. Remedy: check the path") from error
-    except (SafetensorError, ValueError) as error:
+    except Damaged as error:
         raise BadWeights(
-            f"{path} is not a model of vwta, or is damaged: {error}. Remedy: save the model again"
+            f"{path} is not a model of vwta, or is damaged: {error.why}. Remedy: save the model "
+            "again"
         ) from error
     if stored.get("format") != FORMAT:
         raise BadWeights(

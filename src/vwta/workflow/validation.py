@@ -414,7 +414,7 @@ def _resolve(schema: dict[str, Any], rules: dict[str, Any]) -> dict[str, Any]:
     target: Any = rules
     for part in schema["$ref"].removeprefix("#/").split("/"):
         target = target[part]
-    return {**target, **schema}
+    return {**_resolve(target, rules), **schema}
 
 
 def _not_finite(value: object, path: tuple[Any, ...]) -> Iterator[str]:

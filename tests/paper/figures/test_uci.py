@@ -138,11 +138,18 @@ def test_the_ensemble_has_a_line_where_it_was_run(tmp_path: Path, drawn: list[Fi
 
 
 def test_a_second_line_of_panels_begins_after_five(tmp_path: Path, drawn: list[Figure]) -> None:
-    compare(tmp_path, ["boston", "wine", "year", "mine", "power", "yacht", "naval"])
+    numbers = {"protocol": "paper", "method": "v_wta", "split": 0, "value": 1.0}
+    more = [{**numbers, "dataset": name} for name in ("power", "yacht", "naval")]
+    compare(tmp_path, [*DATASETS, "power", "yacht", "naval"], *more)
     axes = drawn[0].axes
     assert len(axes) == 7
     assert [bool(axis.get_xlabel()) for axis in axes] == [False] * 2 + [True] * 5
     assert axes[5].get_position().y1 < axes[0].get_position().y0
+
+
+def test_data_sets_without_any_number_are_left_out(tmp_path: Path, drawn: list[Figure]) -> None:
+    compare(tmp_path, ["boston", "twoyear", "wine"])
+    assert [axis.get_title() for axis in drawn[0].axes] == ["Boston", "Wine"]
 
 
 def limits(ours: list[float], printed: list[float], std: float = 0.0) -> tuple[float, float]:

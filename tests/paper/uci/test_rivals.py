@@ -1,13 +1,16 @@
 """Rivals of the UCI study: a spline flow and NGBoost, trained and measured as all others are."""
 
 import math
+import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from torch.distributions import Distribution
 
 from vwta.distributions.line import cdf
 from vwta.io.storage import below, read_metadata, read_table, read_tensors, write_tensors
@@ -22,7 +25,8 @@ from vwta.paper.uci.regression import splits
 from vwta.paper.uci.splits import divide
 from vwta.paper.uci.train import Settings, train
 
-pytest.importorskip("zuko")
+if find_spec("zuko") is None:  # not imported here: it switches off checks of arguments
+    pytest.skip("zuko is not installed", allow_module_level=True)
 ngboost = pytest.importorskip("ngboost")
 
 N, COUNT = 150, 2
@@ -101,6 +105,12 @@ def test_a_flow_is_a_density_with_its_distribution_function() -> None:
     quantiles = law.from_normal(normal[:, None].expand(-1, 2))
     mean = torch.trapezoid(quantiles * weights[:, None], normal, dim=0)
     assert torch.allclose(law.mean[:, 0], mean, atol=1e-5)
+
+
+def test_flows_leave_checks_of_arguments_on() -> None:
+    FlowNetwork(inputs=2, widths=[8], bins=4)(torch.rand(3, 2)).law.log_prob(torch.zeros(3, 1))
+    assert "zuko" in sys.modules
+    assert Distribution._validate_args
 
 
 def test_gradients_reach_every_weight_of_a_flow() -> None:

@@ -52,12 +52,13 @@ def comparison(
         reported: csv of the printed numbers.
         paths: files to write, in the format of their suffix.
         protocol: which protocol's rows to draw.
-        datasets: data sets, row by row.
+        datasets: data sets, row by row; those without numbers are left out.
         metric: the metric.
     """
     table = read_table(metrics)
     methods = shown("uci", table[table["protocol"] == protocol])
     rows = compare(table, pd.read_csv(reported), protocol, metric, methods, datasets)
+    datasets = _with_numbers(rows.dropna(subset=["mean", "printed_mean"], how="all"), datasets)
     with style():
         figure, axes = _panels(len(datasets), 0.45 + 0.19 * len(methods))
         for axis, dataset in zip(axes, datasets, strict=True):
@@ -113,6 +114,11 @@ def bandwidth_search(
         ]
         figure.legend(handles=entries, loc="outside lower center", ncols=2)
         save(figure, paths)
+
+
+def _with_numbers(rows: pd.DataFrame, datasets: Sequence[str]) -> Sequence[str]:
+    """The data sets that have rows; all of them if none has."""
+    return [name for name in datasets if name in set(rows["dataset"])] or datasets
 
 
 def _panels(count: int, height: float) -> tuple[Figure, list[Axes]]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.distributions import Distribution
 
 from vwta.distributions.transported import Transported
 from vwta.nn.heads import Head
@@ -121,6 +122,8 @@ def likelihood(spline: Spline, y: Tensor) -> Tensor:
 
 
 def _transform(widths: Tensor, heights: Tensor, slopes: Tensor) -> Any:
+    validated = Distribution._validate_args  # zuko switches this off, for all laws of the process
     from zuko.transforms import MonotonicRQSTransform
 
+    Distribution.set_default_validate_args(validated)
     return MonotonicRQSTransform(widths, heights, slopes, bound=BOUND)

@@ -31,9 +31,10 @@ GROUPS = (
 )
 DIGITS = 2
 NOTES = (
-    "Bold: the lowest mean of its group, by the digits shown. Means over the splits, and over the "
+    "Bold: the lowest mean of its group, by the digits shown, where all methods of the group have "
+    "run. Empty: not run. --: not finite in some split. Means over the splits, and over the "
     "networks of a split where each is measured alone; every group has the same rows, and within "
-    "`ours` all methods have the same recipe and tuning. --: not finite in some split.",
+    "`ours` all methods have the same recipe and tuning.",
     "An MDN has as many components as a WTA network has hypotheses; a Gaussian has one, and its "
     "ensemble is that of Deep Ensembles. Ensembles of `ours` average equally many networks. `ours` "
     "is a recipe of this project, and no reproduction.",
@@ -86,12 +87,14 @@ def _row(means: pd.Series, protocol: str, method: str, datasets: Sequence[str]) 
 
 
 def _text(dataset: str, method: str, rows: Mapping[str, Mapping[str, float]]) -> str:
-    """A number as it is shown, bold if no other of its group is lower; empty if not run."""
+    """A number as it is shown; bold if all others of its group have run, and none is lower."""
     value = rows[method].get(dataset)
     if value is None:
         return ""
     if not math.isfinite(value):
         return "--"
-    others = [row[dataset] for row in rows.values() if math.isfinite(row.get(dataset, math.nan))]
     text = f"{round(value, DIGITS) + 0.0:.{DIGITS}f}"
-    return f"**{text}**" if round(value, DIGITS) == round(min(others), DIGITS) else text
+    if len(rows) < 2 or not all(dataset in row for row in rows.values()):
+        return text
+    lowest = min(row[dataset] for row in rows.values() if math.isfinite(row[dataset]))
+    return f"**{text}**" if round(value, DIGITS) == round(lowest, DIGITS) else text

@@ -159,7 +159,8 @@ def _compared(rows: pd.DataFrame, group: _Group, metric: str) -> dict[str, list[
     together = pd.concat(values, axis=1, join="inner")
     means = together.mean(skipna=False)
     finite = means[means.map(math.isfinite)]
-    lowest = "" if metric in SCORED or finite.empty else str(finite.idxmin())
+    alone = metric in SCORED or len(values) < 2 or finite.empty
+    lowest = "" if alone else str(finite.idxmin())
     found = {}
     for column, mean in zip(values, means, strict=True):
         row: list[Any] = [group.methods[column], len(together), mean, *[math.nan] * 3, False]
