@@ -25,6 +25,7 @@ from warm import python
 from vwta.io.bundles import unbundled
 
 UNEQUAL = {"logs", "benchmarks", "report"}  # say when, and how long
+TIMES = {"uci_costs"}  # a table of CPU seconds
 
 
 class Tree:
@@ -121,7 +122,7 @@ class Tree:
         return {
             str(name): _content(path)
             for name, path in relative.items()
-            if name.parts[0] not in UNEQUAL
+            if name.parts[0] not in UNEQUAL and name.stem not in TIMES
         }
 
     def left_behind(self) -> list[str]:
