@@ -34,7 +34,8 @@ NOTES = (
     "Bold: the lowest mean of its group, by the digits shown, where all methods of the group have "
     "run. Empty: not run. --: not finite in some split. Means over the splits, and over the "
     "networks of a split where each is measured alone; every group has the same rows, and within "
-    "`ours` all methods have the same recipe and tuning.",
+    "`ours` all methods have the same recipe, but K-WTA and V-WTA also choose h, and the better of "
+    "two weights of the scores, on validation rows.",
     "An MDN has as many components as a WTA network has hypotheses; a Gaussian has one, and its "
     "ensemble is that of Deep Ensembles. Ensembles of `ours` average equally many networks. `ours` "
     "is a recipe of this project, and no reproduction.",

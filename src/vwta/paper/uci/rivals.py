@@ -18,7 +18,7 @@ from vwta.paper.tables import Sheet, signed, write_sheet
 from vwta.paper.uci.paired import difference
 from vwta.paper.uci.tables import DECIMALS, DISCRETE, LABELS
 
-PROTOCOL = "ours"  # in which all methods have the same recipe and tuning
+PROTOCOL = "ours"  # in which all methods have the same recipe
 COLUMNS = ("gaussian", "mdn", "tk_hist", "k_wta", "v_wta", "local", "flow", "ngboost")
 
 
