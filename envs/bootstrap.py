@@ -19,6 +19,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import TextIO
@@ -163,11 +164,28 @@ def install(root: Path) -> None:
     stamp = place / "stamp"
     stamp.write_text(UNFINISHED)
     lock = root / "requirements.lock"
+    with tempfile.TemporaryDirectory() as folder:
+        install_torch(python, lock, Path(folder))
     stop_on(run(python, *PIP, *HASHED, "-r", str(lock)), "pip")
     # Torch's CUDA packages, and what other systems need besides: exact versions, no hashes.
     stop_on(run(python, *PIP, *pins(lock)), "pip")
     stop_on(run(python, *PIP, "--no-deps", "--no-build-isolation", "-e", str(root)), "pip")
     stamp.write_text(digest(root))
+
+
+def install_torch(python: Path, lock: Path, folder: Path) -> None:
+    """Install the build of torch that pip's settings name, if its hash is in the lock.
+
+    By hash alone pip would take a file from an index, which states hashes, before one of the
+    user's own folder: the build with CUDA, of several gigabytes, in place of one for CPUs.
+    """
+    wheels, part = folder / "wheels", folder / "torch.lock"
+    for entry in re.findall(r"^torch==(?:.*\\\n)*.*", lock.read_text(), re.MULTILINE):
+        part.write_text(entry)
+        torch = ("--no-deps", "--dest", str(wheels), entry.split()[0])
+        stop_on(run(python, "-m", "pip", "download", *PIP[3:], *torch), "pip")
+        local = ("--no-index", "--find-links", str(wheels))
+        stop_on(run(python, *PIP, *HASHED, *local, "-r", str(part)), "pip")
 
 
 def add(root: Path, name: str) -> None:

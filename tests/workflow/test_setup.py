@@ -12,7 +12,10 @@ from types import ModuleType
 import pytest
 from loading import ROOT, load_module
 
-LOCK = "# comment\nnumpy==2.0.0 \\\n    --hash=sha256:0 \\\n    --hash=sha256:1\nscipy==1.0\n"
+TORCH = "torch==2.13.0 \\\n    --hash=sha256:2 \\\n    --hash=sha256:3"
+NUMPY = "numpy==2.0.0 \\\n    --hash=sha256:0 \\\n    --hash=sha256:1"
+LOCK = f"# comment\n{NUMPY}\n{TORCH}\nscipy==1.0\n"
+INSTALLED = ["download", "--no-index", "-r", "pins", "-e"]
 NASTY = "a b'c\"d$(touch pwned);e&f`g`|h"
 
 
@@ -34,7 +37,7 @@ class Machine:
     def run(self, python: Path | str, *arguments: str) -> str | None:
         self.commands.append(arguments)
         words = " ".join(arguments)
-        for what in ("venv --clear", "pip --version", "-r", "-e", "-c"):
+        for what in ("venv --clear", "pip --version", "download", "--no-index", "-r", "-e", "-c"):
             if f"{what} " in f"{words} ":
                 break
         else:
@@ -70,7 +73,7 @@ def checkout(root: Path) -> Path:
 
 def test_sets_up_once_and_follows_content(bootstrap: ModuleType, machine: Machine) -> None:
     bootstrap.main(machine.root)
-    assert machine.take() == ["pip --version", "venv --clear", "-r", "pins", "-e"]
+    assert machine.take() == ["pip --version", "venv --clear", *INSTALLED]
 
     bootstrap.main(machine.root)
     assert machine.take() == ["-c"], "a second call only checks"
@@ -83,7 +86,7 @@ def test_sets_up_once_and_follows_content(bootstrap: ModuleType, machine: Machin
         with (machine.root / name).open("a") as file:
             file.write("\n")
         bootstrap.main(machine.root)
-        assert machine.take() == ["pip --version", "-r", "pins", "-e"], "contents do"
+        assert machine.take() == ["pip --version", *INSTALLED], "contents do"
 
 
 def test_only_the_lock_chooses_versions(bootstrap: ModuleType, machine: Machine) -> None:
@@ -94,11 +97,34 @@ def test_only_the_lock_chooses_versions(bootstrap: ModuleType, machine: Machine)
 
 def test_packages_are_installed_by_hash(bootstrap: ModuleType, machine: Machine) -> None:
     bootstrap.main(machine.root)
-    (hashed,) = [command for command in machine.commands if "-r" in command]
-    assert {"--require-hashes", "--no-deps"} <= set(hashed)
+    hashed = [command for command in machine.commands if "-r" in command]
+    assert len(hashed) == 2, "torch, then all"
+    assert all({"--require-hashes", "--no-deps"} <= set(command) for command in hashed)
     (rest,) = [command for command in machine.commands if command[-1:] == ("scipy==1.0",)]
-    assert rest[-2:] == ("numpy==2.0.0", "scipy==1.0"), "torch's CUDA packages, in exact versions"
+    assert rest[-3:] == ("numpy==2.0.0", "torch==2.13.0", "scipy==1.0"), (
+        "torch's CUDA packages, in exact versions"
+    )
     assert machine.asked.index("-r") < machine.asked.index("pins")
+
+
+def test_pip_chooses_the_build_of_torch_and_the_lock_checks_it(
+    bootstrap: ModuleType, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = []
+
+    def run(python: Path | str, *arguments: str) -> str | None:
+        if "--no-index" in arguments:
+            checked.append((arguments[arguments.index("--find-links") + 1], arguments[-1]))
+            assert Path(arguments[-1]).read_text() == TORCH, "its hashes, and nothing else"
+        return machine.run(python, *arguments)
+
+    monkeypatch.setattr(bootstrap, "run", run)
+    bootstrap.main(machine.root)
+    (download,) = [command for command in machine.commands if "download" in command]
+    assert download[-1] == "torch==2.13.0"
+    ((folder, part),) = checked
+    assert folder in download, "what pip took by its own settings is what the lock checks"
+    assert not Path(part).exists(), "nothing is left"
 
 
 def test_the_lock_has_hashes_of_all_packages(bootstrap: ModuleType) -> None:
@@ -124,7 +150,7 @@ def test_environment_is_reached_by_a_path_that_a_shell_can_read(
     machine.root = checkout(tmp_path / NASTY / "x")
     (machine.root / ".venv/bin").mkdir(parents=True)  # it came with the folder from elsewhere
     bootstrap.main(machine.root)
-    assert machine.take() == ["pip --version", "venv --clear", "-r", "pins", "-e"]
+    assert machine.take() == ["pip --version", "venv --clear", *INSTALLED]
     assert machine.made is not None
     assert machine.made.parent == tmp_path / "cache/vwta"
     assert (machine.root / ".venv").readlink() == machine.made
@@ -193,13 +219,11 @@ def test_heals_what_is_broken(bootstrap: ModuleType, machine: Machine) -> None:
     machine.take()
     machine.failures["-c"] = "numpy"
     bootstrap.main(machine.root)
-    assert machine.take() == ["-c", "pip --version", "-r", "pins", "-e"], "a package is missing"
+    assert machine.take() == ["-c", "pip --version", *INSTALLED], "a package is missing"
 
     machine.failures["pip --version"] = "not found"
     bootstrap.main(machine.root)
-    assert machine.take() == ["-c", "pip --version", "venv --clear", "-r", "pins", "-e"], (
-        "Python is gone"
-    )
+    assert machine.take() == ["-c", "pip --version", "venv --clear", *INSTALLED], "Python is gone"
 
 
 def test_plugins_for_clusters_are_added_once(bootstrap: ModuleType, machine: Machine) -> None:
@@ -240,9 +264,7 @@ def test_failure_names_the_remedy(
     machine.failures.clear()
     machine.take()
     bootstrap.main(machine.root)
-    assert machine.take() == ["pip --version", "venv --clear", "-r", "pins", "-e"], (
-        "cut short: start anew"
-    )
+    assert machine.take() == ["pip --version", "venv --clear", *INSTALLED], "cut short: start anew"
 
 
 def test_missing_venv_module(
