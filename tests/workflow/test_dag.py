@@ -91,8 +91,8 @@ def synthetic(config: dict[str, Any], protocols: dict[str, dict[str, Any]]) -> C
     jobs["figure"] = size(figures["nll_against_h"], "protocols", "K")
     jobs["figure"] += len(limits["protocols"]) + len(pictures["protocols"])
     jobs["figure"] += len(figures["training_curves"]["K"])
-    jobs["figure"] += 2 * len(figures["quantitative"]["protocols"])  # and tuned
-    jobs["figure"] += 7  # deviations, variants, three of theory and two of proofs
+    jobs["figure"] += 3 * len(figures["quantitative"]["protocols"])  # deviations, and tuned
+    jobs["figure"] += 6  # variants, three of theory and two of proofs
     jobs["collect"] = 4  # evaluation, distances, properties and reference risks
     jobs["collect_curves"] = 1
     return jobs + Counter(["export_explorer", "table_protocols", "table_unused"])

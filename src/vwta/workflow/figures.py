@@ -186,7 +186,7 @@ def _against_K(
     def quantitative(title: str, about: str, protocol: str, h: Any, band: str) -> Figure:
         shown = {"h": {name: h[name] for name in names}, "band": band}
         shown |= printed.settings(protocol)
-        labels = {"protocol": protocol} if band == "range" else {}
+        labels = {"protocol": protocol}
         place = f"{FIGURES}.against_K:quantitative"
         return Figure(place, title, about, metrics, {**common, **shown}, labels=labels)
 
@@ -208,13 +208,13 @@ def _against_K(
             labels={"protocol": protocol},
             values={"low": tuning["low"], "high": tuning["high"]},
         )
-    found["quantitative_std"] = quantitative(
-        "Metrics against K, standard deviations",
-        "quantitative_std",
-        study["headline"],
-        chosen["quantitative_std"]["h"],
-        "deviation",
-    )
+        found[f"quantitative_std_{protocol}"] = quantitative(
+            "Metrics against K, standard deviations",
+            "quantitative_std",
+            protocol,
+            chosen["quantitative_std"]["h"],
+            "deviation",
+        )
     return found
 
 
