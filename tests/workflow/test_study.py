@@ -225,7 +225,7 @@ def test_every_figure_can_be_drawn(
     )
     found |= figures_of_uci(uci, TABLE, "printed.csv") | audio_figures(audio, TABLE)
     found |= scene_figures(audio, NETWORK)
-    assert len(found) == 32 + 23 + 11 + 6
+    assert len(found) == 34 + 23 + 11 + 6
     for name, figure in found.items():
         module, _, function = figure.draw.partition(":")
         draw = getattr(import_module(module), function)
