@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from vwta.distributions import calibration as calibration
     from vwta.distributions import line as line
     from vwta.distributions.average import Average as Average
+    from vwta.distributions.bandwidth import adjust as adjust
     from vwta.distributions.bandwidth import tune as tune
     from vwta.distributions.continuous import ContinuousMixture as ContinuousMixture
     from vwta.distributions.mixtures import DiracMixture as DiracMixture
@@ -64,6 +65,7 @@ _PLACES = {
     "VoronoiRegressor": "estimator.regressor",
     "WTAHead": "nn.heads",
     "WTANetwork": "nn.networks",
+    "adjust": "distributions.bandwidth",
     "calibration": "distributions",
     "density_rank": "distributions.regions",
     "fit": "training.loop",

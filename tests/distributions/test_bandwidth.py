@@ -8,8 +8,10 @@ import torch
 from scipy import optimize
 
 from vwta.distributions.average import Average
-from vwta.distributions.bandwidth import golden_section, tune
+from vwta.distributions.bandwidth import adjust, golden_section, tune
+from vwta.distributions.continuous import ContinuousMixture
 from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
+from vwta.distributions.robust import Robust
 from vwta.geometry.kernels import Gaussian
 from vwta.geometry.spaces import Box
 
@@ -115,3 +117,69 @@ def test_what_cannot_be_tuned_is_named() -> None:
         tune(law, y / 2, 0.1, 1.0, 1e-3, scale="Linear")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no points"):
         tune(law, y[:0], 0.1, 1.0, 1e-3)
+
+
+def local_laws(n: int = 60) -> tuple[VoronoiMixture, torch.Tensor]:
+    """Laws in the plane with kernels of their own, too wide and too sure, and targets."""
+    source = torch.Generator().manual_seed(0)
+    square = Box([-1.0, -1.0], [1.0, 1.0])
+    shape: dict[str, object] = {"generator": source, "dtype": torch.float64}
+    points = 1.6 * torch.rand(n, 4, 2, **shape) - 0.8
+    centres = points + 0.1 * torch.randn(n, 4, 2, **shape)
+    h = 0.2 + 0.2 * torch.rand(n, 4, **shape)
+    masses = torch.rand(n, 4, **shape).log().softmax(-1)
+    law = VoronoiMixture(points, masses, Gaussian(h), square, centres=centres)
+    y = law.with_width_factor(0.5).with_temperature(2.0).sample((), generator=source)
+    return law, y
+
+
+def test_factor_and_temperature_together_are_the_best_pair() -> None:
+    """One search after the other, against a simplex over both."""
+    law, y = local_laws()
+
+    def nll(logs: list[float]) -> float:
+        changed = law.with_width_factor(math.exp(logs[0])).with_temperature(math.exp(logs[1]))
+        return -changed.log_prob(y).mean().item()
+
+    expected = optimize.minimize(nll, [0.0, 0.0], method="Nelder-Mead", options={"maxiter": 60})
+    found = adjust(law, y, tolerance=1e-3)
+    assert found.factor == pytest.approx(math.exp(expected.x[0]), rel=2e-2)
+    assert found.temperature == pytest.approx(math.exp(expected.x[1]), rel=2e-2)
+    assert found.value == pytest.approx(-found.of(law).log_prob(y).mean().item(), abs=1e-12)
+    assert found.value == pytest.approx(expected.fun, abs=1e-4)
+    assert found.by_factor.tried[0] == (1.0, -law.log_prob(y).mean().item())
+    assert found.by_temperature is not None
+    assert found.by_temperature.tried[0] == (1.0, pytest.approx(found.by_factor.value, abs=1e-12))
+
+
+def test_continuous_laws_have_a_factor_alone() -> None:
+    """Of several networks and with a background too, which the factor leaves as it is."""
+    source = torch.Generator().manual_seed(1)
+    y = 0.3 * torch.randn(100, 1, generator=source, dtype=torch.float64)
+    atoms = torch.tensor([[-1.0], [1.0]], dtype=torch.float64).expand(100, 2, 1)
+    law = ContinuousMixture(atoms, torch.full((100, 2), 0.6).double(), torch.zeros_like(atoms))
+    found = adjust(law, y, tolerance=1e-6)  # one Gaussian
+    assert found.factor * 0.6 == pytest.approx(y.square().mean().sqrt().item(), rel=1e-4)
+    assert (found.temperature, found.by_temperature) == (1.0, None)
+    wide = Robust.over(law, 0.01, 1.5)
+    both = adjust(Average([wide, wide]), y, tolerance=1e-6)
+    assert both.factor == adjust(wide, y, tolerance=1e-6).factor
+    assert both.by_temperature is None
+    assert both.of(wide).log_prob(y).mean().item() == pytest.approx(-both.value, abs=1e-12)
+
+
+def test_a_law_that_suits_is_left_as_it_is() -> None:
+    """Golden sections meet 1 nowhere, and never come out worse than it."""
+    z = torch.zeros(2, 1, 1, dtype=torch.float64)
+    law = ContinuousMixture(z, torch.ones(2, 1, dtype=torch.float64))
+    found = adjust(law, torch.tensor([[-1.0], [1.0]]).double(), tolerance=0.3)
+    assert found.factor == 1.0
+    assert found.value == min(value for _, value in found.by_factor.tried)
+
+
+def test_adjustments_refuse_what_says_nothing() -> None:
+    law = ContinuousMixture(torch.zeros(2, 1, 1), torch.ones(2, 1), space=Box(-1.0, 1.0))
+    with pytest.raises(ValueError, match=r"factors from 1.5 to 4.0: expected 0 < low < 1 < high"):
+        adjust(law, torch.zeros(2, 1), low=1.5)
+    with pytest.raises(ValueError, match="1 of 2 points y lie outside"):
+        adjust(law, torch.tensor([[0.0], [2.0]]))

@@ -11,7 +11,7 @@ from vwta.distributions.continuous import ContinuousMixture
 from vwta.distributions.mixtures import VoronoiMixture
 from vwta.distributions.robust import Robust
 from vwta.geometry.spaces import Box, Sphere
-from vwta.nn.densities import Background, LocalDensity, local
+from vwta.nn.densities import Background, LocalDensity, local, local_law, local_nll
 from vwta.nn.local import Form, LocalHead, LocalNetwork
 from vwta.nn.models import select
 from vwta.nn.networks import Network, initialise
@@ -74,6 +74,28 @@ def test_loss_is_the_likelihood_and_the_distance(
     distance = (network(x).points - y[:, None]).square().sum(-1).amin(-1)
     expected = (10 * distance - law.log_prob(y)).mean()
     assert torch.allclose(local(network(x), y, space_of(d), background=background), expected)
+    assert torch.allclose(
+        local_nll(network(x), y, space_of(d), background), -law.log_prob(y).mean()
+    )
+
+
+@pytest.mark.parametrize("background", [None, Background(0.3, 1.5)])
+def test_likelihood_in_an_interval(background: Background | None) -> None:
+    """Without building a law, and with the same gradients; nothing is likely outside."""
+    interval = Box(-5.0, 2.5)
+    network = network_of("continuous", 1).double()
+    x, y = (part[0].double() for part in rows(1, 30, 1, seed=1))
+    gradients = []
+    for loss in (
+        local_nll(network(x), y, interval, background),
+        -local_law(network(x), network(x).cells, interval, background).log_prob(y).mean(),
+    ):
+        network.zero_grad()
+        loss.backward()
+        found = [p.grad.clone() for p in network.parameters() if p.grad is not None]
+        gradients.append([loss.detach(), *found])
+    assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(*gradients, strict=True))
+    assert local_nll(network(x), y + 5, interval, background).item() == math.inf
 
 
 @pytest.mark.parametrize(("form", "d"), FORMS)

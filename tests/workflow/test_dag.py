@@ -42,9 +42,11 @@ def scopes(study: dict[str, Any], stage: str | None = None) -> dict[str, dict[st
     found = {}
     for name, own in study["protocols"].items():
         found[name] = {
-            key: set(study[key])
+            key: (
+                set(study[key]) | set(own.get("models", [])) if key == "models" else set(study[key])
+            )
             & set(own.get(key, study[key]))
-            & set(own.get(stage, {}).get(key, study[key]))
+            & set(own.get(stage, {}).get(key, own.get(key, study[key])))
             for key in ("datasets", "models", "K", "seeds")
         }
     return found
@@ -58,6 +60,14 @@ def size(scope: dict[str, set[Any]], *keys: str) -> int:
     return count
 
 
+def _pairs(study: dict[str, Any], name: str, scope: dict[str, set[Any]]) -> int:
+    """How many networks a protocol has, some with the first seed alone."""
+    few = set(study["protocols"][name].get("one_seed", []))
+    alone = {**scope, "K": scope["K"] & few, "seeds": scope["seeds"] & {study["seeds"][0]}}
+    every = {**scope, "K": scope["K"] - few}
+    return sum(size(part, "datasets", "models", "K", "seeds") for part in (alone, every))
+
+
 def synthetic(config: dict[str, Any], protocols: dict[str, dict[str, Any]]) -> Counter[str]:
     """Jobs of the synthetic study by rule."""
     study, figures, jobs = config["synthetic"], config["figures"], Counter[str]()
@@ -69,7 +79,9 @@ def synthetic(config: dict[str, Any], protocols: dict[str, dict[str, Any]]) -> C
         jobs["evaluate_synthetic_theory"] += size(whole[name], "datasets")
     for name in trained:
         scope = whole[name]
-        if scope["seeds"] == set(study["seeds"]):  # which are then trained at once
+        if "local" in protocols[name]["training"]:
+            jobs["train_synthetic_local"] += _pairs(study, name, scope)
+        elif scope["seeds"] == set(study["seeds"]):  # which are then trained at once
             jobs["train_synthetic_stack"] += size(scope, "datasets", "models", "K")
         else:
             jobs["train_synthetic"] += size(scope, "datasets", "models", "K", "seeds")
@@ -78,9 +90,9 @@ def synthetic(config: dict[str, Any], protocols: dict[str, dict[str, Any]]) -> C
         ("properties", "evaluate_properties"),
     ):
         jobs[rule] += sum(size(scope, "datasets") for scope in scopes(study, stage).values())
-    for scope in measured.values():
+    for name, scope in measured.items():
         scope["datasets"] &= set(study["emd"]["h"])
-        jobs["evaluate_emd"] += size(scope, "datasets", "models", "K", "seeds")
+        jobs["evaluate_emd"] += _pairs(study, name, scope)
         jobs["evaluate_emd_truth"] += size(scope, "datasets")
     limits, pictures = figures["dirac_limits"], figures["qualitative"]
     shown = set(itertools.product(pictures["protocols"], pictures["datasets"]))
@@ -120,6 +132,7 @@ def uci(config: dict[str, Any]) -> Counter[str]:
     jobs["figure_uci"] = len(protocols)
     # Searches of the two ensembles with a bandwidth.
     jobs["figure"] = 2 * sum(switches[name]["evaluation"]["ensembles"] for name in protocols)
+    jobs["figure"] += 2 * sum("factor" in switches[name]["evaluation"] for name in protocols)
     return jobs + Counter(["measure_sizes_uci", "table_uci"])
 
 

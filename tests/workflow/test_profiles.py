@@ -21,6 +21,7 @@ OWN = {"slurm": "slurm-", "cluster-generic": "cluster-generic-"}  # options that
 GPU_RULES = (
     "train_synthetic",
     "train_synthetic_stack",
+    "train_synthetic_local",
     "train_uci",
     "train_audio",
     "predict_audio",

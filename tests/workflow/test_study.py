@@ -99,6 +99,12 @@ def test_runs_follow_the_restrictions_of_protocols(synthetic: SyntheticStudy) ->
         "relaxed/rotating_moons/wta/K100/seed1234",
     ]
     assert synthetic.runs("emd", NETWORK, ["relaxed"]) == []
+    assert synthetic.runs(None, NETWORK, ["ours"], datasets=["rotating_moons"], K=[9, 16]) == [
+        "ours/rotating_moons/local/K9/seed1234",
+        *(f"ours/rotating_moons/local/K16/seed{seed}" for seed in (1234, 1244, 1245)),
+    ]
+    assert synthetic.size("ours", "evaluation") == 9 + 20 + 25 + 100 + 3 * (16 + 49)
+    assert synthetic.scope("paper")["models"] == ["wta", "hist", "mdn"]
     assert synthetic.runs("emd", "{protocol}/{K}", ["literal"], K=[16, 49]) == [
         "literal/16",
         "literal/49",
@@ -151,7 +157,7 @@ def test_networks_without_their_package_are_left_out(
     uci: UCIStudy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others are run all the same; without splits a network is left out too."""
-    wanted = {"wta", "hist", "mdn", "gaussian"}
+    wanted = {"wta", "hist", "mdn", "local", "gaussian"}
     monkeypatch.setattr(workflow_uci, "find_spec", lambda name: None if name == "zuko" else name)
     assert {*uci.models("ours", "boston")} == wanted | {"ngboost"}
     assert {*uci.models("ours", "year")} == wanted
@@ -219,7 +225,7 @@ def test_every_figure_can_be_drawn(
     )
     found |= figures_of_uci(uci, TABLE, "printed.csv") | audio_figures(audio, TABLE)
     found |= scene_figures(audio, NETWORK)
-    assert len(found) == 32 + 21 + 11 + 6
+    assert len(found) == 34 + 23 + 11 + 6
     for name, figure in found.items():
         module, _, function = figure.draw.partition(":")
         draw = getattr(import_module(module), function)

@@ -81,6 +81,19 @@ def test_a_stale_network_is_named(folder: Path, change: dict[str, Any], why: str
     assert f"{file}: stale" in show(verify([folder], ROOT))
 
 
+def test_networks_with_local_kernels_have_a_script_of_their_own(folder: Path) -> None:
+    today = Today(ROOT, TIER, folder)
+    names = {"dataset": "single_gaussian", "model": "local", "K": 9}
+    settings = today.settings("synthetic", SimpleNamespace(protocol="ours", **names))
+    code = today.code("train_synthetic_local")
+    assert code != today.code("train_synthetic")
+    name = "x/synthetic/ours/single_gaussian/local/K9/seed1234.safetensors"
+    for change, wanted in (({}, []), ({"code": "other"}, ["train_synthetic_local: other code"])):
+        facts = {"provenance": {**names, "code": code, "settings": settings, **change}}
+        faults = faults_of(name, facts, "synthetic", today)
+        assert [f"{stage}: {why}" for stage, why in faults] == wanted
+
+
 def test_metrics_are_stale_with_their_networks(folder: Path) -> None:
     today, name = (
         Today(ROOT, TIER, folder),

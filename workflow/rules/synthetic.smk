@@ -81,6 +81,8 @@ rule train_synthetic:
         NETWORK,
     log:
         f"{LOGS}/train_synthetic/{RUN}/seed{{seed}}.log",
+    wildcard_constraints:
+        model="|".join(STUDY["models"]),
     resources:
         mem_mb=growing(2000),
         runtime=growing(20),
@@ -111,6 +113,8 @@ use rule train_synthetic as train_synthetic_stack with:
         expand(NETWORK, seed=STUDY["seeds"], allow_missing=True),
     log:
         f"{LOGS}/train_synthetic_stack/{RUN}.log",
+    wildcard_constraints:
+        model="|".join(STUDY["models"]),
     resources:
         mem_mb=growing(2000),
         runtime=growing(40),
@@ -119,6 +123,30 @@ use rule train_synthetic as train_synthetic_stack with:
 
 
 ruleorder: train_synthetic_stack > train_synthetic
+
+
+rule train_synthetic_local:
+    """Train a network with local kernels on a synthetic problem."""
+    input:
+        data=DATA,
+    output:
+        NETWORK,
+    log:
+        f"{LOGS}/train_synthetic_local/{RUN}/seed{{seed}}.log",
+    wildcard_constraints:
+        model="local",
+    resources:
+        mem_mb=growing(3000),
+        runtime=growing(240),
+        gpu=GPUS,
+        work=STUDY.training_work,
+    params:
+        settings=STUDY.local_training,
+        device=unrecorded(config["device"]),
+        unfinished=unrecorded(UNFINISHED),
+        code=code("train_synthetic_local.py"),
+    script:
+        "../scripts/train_synthetic_local.py"
 
 
 rule evaluate_synthetic:

@@ -1,8 +1,8 @@
-"""Choice of the bandwidth h."""
+"""Choice of the bandwidth h, or of a factor on all bandwidths and a temperature of scores."""
 
 from __future__ import annotations
 
-__all__ = ["Minimum", "golden_section", "tune"]
+__all__ = ["Adjustment", "Minimum", "adjust", "golden_section", "tune"]
 
 import math
 from collections.abc import Callable
@@ -13,7 +13,9 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from vwta.distributions.average import Average
+from vwta.distributions.continuous import ContinuousMixture
 from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
+from vwta.distributions.robust import Robust
 
 RATIO = (math.sqrt(5) - 1) / 2
 
@@ -37,6 +39,30 @@ class Minimum(NamedTuple):
     def evaluations(self) -> int:
         """How often the function was evaluated."""
         return len(self.tried)
+
+
+class Adjustment(NamedTuple):
+    """Outcome of :func:`adjust`: what to change in laws with local kernels after training.
+
+    Attributes:
+        factor: number that multiplies all bandwidths.
+        temperature: that of the scores, 1 for laws without any.
+        value: the lowest negative log-likelihood.
+        by_factor: the search for the factor.
+        by_temperature: the search for the temperature, at that factor; None for laws without
+            scores.
+    """
+
+    factor: float
+    temperature: float
+    value: float
+    by_factor: Minimum
+    by_temperature: Minimum | None
+
+    def of(self, law: VoronoiMixture | Average) -> VoronoiMixture | Average:
+        """A law with these changes."""
+        law = law.with_width_factor(self.factor)
+        return law if self.by_temperature is None else law.with_temperature(self.temperature)
 
 
 def golden_section(
@@ -122,14 +148,7 @@ def tune(
         raise ValueError(f"bandwidths from {low} to {high}: expected 0 < low < high")
     if scale not in ("log", "linear"):
         raise ValueError(f"scale {scale!r}: expected 'log' or 'linear'")
-    if not y.numel():
-        raise ValueError("y has no points: there is nothing to tune on")
-    outside = _outside(law, y)
-    if outside.any():
-        raise ValueError(
-            f"{int(outside.sum())} of {outside.numel()} points y lie outside the domain, where no "
-            "bandwidth has a density; leave them out"
-        )
+    _check_targets(law, y)
 
     def nll(h: float) -> float:
         return -law.with_bandwidth(h).log_prob(y).mean().item()
@@ -138,15 +157,97 @@ def tune(
         found = golden_section(nll, low, high, tolerance)
         _check_likelihood(law, y, found)
         return found
-    found = golden_section(lambda t: nll(math.exp(t)), math.log(low), math.log(high), tolerance)
-    found = Minimum(
+    found = _over_log(nll, low, high, tolerance)
+    _check_likelihood(law, y, found)
+    return found
+
+
+def adjust(
+    law: VoronoiMixture | Average,
+    y: Tensor,
+    low: float = 0.25,
+    high: float = 4.0,
+    tolerance: float = 0.01,
+) -> Adjustment:
+    r"""Factor on all bandwidths, then temperature of the scores, with the lowest NLL of points.
+
+    Either is found by a golden section over its logarithm, from `low` to `high`; 1, which changes
+    nothing, is tried before, so that the outcome is never worse than the law as it was trained.
+    In the cell k of a target a Voronoi mixture has :math:`\log p = \log \gamma_k + \log K_k`, where
+    the temperature changes only the first term and the factor only the second: one search after
+    the other finds the best pair. Laws whose masses follow from continuity have no temperature.
+
+    Arguments:
+        law: distribution for each point, of batch shape `(n,)`, whose bandwidths are trained.
+        y: held-out points, in the domain, with shape `(n, d)`.
+        low: lowest factor and temperature, below 1.
+        high: highest, above 1.
+        tolerance: how closely the logarithm of either is found.
+
+    Example:
+        >>> import torch
+        >>> from vwta import ContinuousMixture
+        >>> law = ContinuousMixture(torch.zeros(2, 1, 1), torch.ones(2, 1))
+        >>> round(adjust(law, torch.tensor([[-0.5], [0.5]]), tolerance=1e-6).factor, 3)
+        0.5
+    """
+    if not 0 < low < 1 < high:
+        raise ValueError(f"factors from {low} to {high}: expected 0 < low < 1 < high")
+    _check_targets(law, y)
+
+    def best(change: Callable[[float], Distribution]) -> Minimum:
+        def nll(value: float) -> float:
+            return -change(value).log_prob(y).mean().item()
+
+        trained, found = (1.0, nll(1.0)), _over_log(nll, low, high, tolerance)
+        at, value = min(trained, (found.at, found.value), key=lambda pair: pair[1])
+        return Minimum(at, value, (trained, *found.tried), found.interval)
+
+    factor = best(law.with_width_factor)
+    if not math.isfinite(factor.value):
+        raise ValueError(
+            "some targets have no likelihood at any factor tried: no bandwidth is better than "
+            "another; leave such targets out, or give laws a share of a background (Robust)"
+        )
+    if not _has_scores(law):
+        return Adjustment(factor.at, 1.0, factor.value, factor, None)
+    scores = best(law.with_width_factor(factor.at).with_temperature)
+    return Adjustment(factor.at, scores.at, scores.value, factor, scores)
+
+
+def _over_log(
+    function: Callable[[float], float], low: float, high: float, tolerance: float
+) -> Minimum:
+    """Golden section over the logarithm of a positive number."""
+    ends = math.log(low), math.log(high)
+    found = golden_section(lambda t: function(math.exp(t)), *ends, tolerance)
+    return Minimum(
         math.exp(found.at),
         found.value,
         tuple((math.exp(point), value) for point, value in found.tried),
         (math.exp(found.interval[0]), math.exp(found.interval[1])),
     )
-    _check_likelihood(law, y, found)
-    return found
+
+
+def _has_scores(law: Distribution) -> bool:
+    """Whether a law has scores, or all that it averages; a background's do not count."""
+    if isinstance(law, Robust):
+        return _has_scores(law.laws[0])
+    if isinstance(law, Average):
+        return all(map(_has_scores, law.laws))
+    return not isinstance(law, ContinuousMixture)
+
+
+def _check_targets(law: Distribution, y: Tensor) -> None:
+    """Raise an error if there are no targets, or some that lie outside the domain."""
+    if not y.numel():
+        raise ValueError("y has no points: there is nothing to tune on")
+    outside = _outside(law, y)
+    if outside.any():
+        raise ValueError(
+            f"{int(outside.sum())} of {outside.numel()} points y lie outside the domain, where no "
+            "bandwidth has a density; leave them out"
+        )
 
 
 def _check_likelihood(

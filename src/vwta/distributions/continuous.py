@@ -2,7 +2,7 @@ r"""Voronoi mixtures on the line whose density is continuous: masses follow from
 
 from __future__ import annotations
 
-__all__ = ["ContinuousMixture"]
+__all__ = ["ContinuousMixture", "continuous_log_prob"]
 
 import math
 from typing import Any
@@ -121,6 +121,25 @@ class ContinuousMixture(VoronoiMixture):
         value = self._target(value)
         log_prob = self._borders.log_prob(value[..., 0].to(torch.float64)).to(self.points.dtype)
         return torch.where(self.space.outside(value), -math.inf, log_prob)
+
+
+def continuous_log_prob(
+    points: Tensor, h: Tensor, centres: Tensor, y: Tensor, space: Box
+) -> Tensor:
+    """Log-densities `(*)` of :class:`ContinuousMixture` at targets, for a loss.
+
+    No law is built and nothing is checked, which makes a step of a training several times faster.
+
+    Arguments:
+        points: atoms, `(*, K, 1)`.
+        h: bandwidths, `(*, K)`.
+        centres: centres of the kernels, `(*, K, 1)`.
+        y: targets, `(*, 1)`.
+        space: an interval.
+    """
+    z, c, width = points[..., 0].double(), centres[..., 0].double(), h.double()
+    log_prob = _Borders(z, c, width, space).log_prob(y[..., 0].double()).to(points.dtype)
+    return torch.where(space.outside(y), -math.inf, log_prob)
 
 
 class _Borders:

@@ -2,15 +2,18 @@ r"""Laws of networks with local kernels, and the loss that trains them."""
 
 from __future__ import annotations
 
-__all__ = ["Background", "LocalDensity", "local", "local_law"]
+__all__ = ["Background", "LocalDensity", "local", "local_law", "local_nll"]
 
+import math
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 
-from vwta.distributions.continuous import ContinuousMixture
+from vwta.distributions.continuous import ContinuousMixture, continuous_log_prob
 from vwta.distributions.mixtures import VoronoiMixture
 from vwta.distributions.robust import Robust
+from vwta.geometry.intervals import HALF_LOG_2PI, log_interval_mass
 from vwta.geometry.kernels import Gaussian
 from vwta.geometry.spaces import Box, Space
 from vwta.nn.local import ContinuousAtoms, LocalAtoms
@@ -106,6 +109,36 @@ def local(
         distance: weight :math:`\lambda` of the squared distance.
         background: a wide law of which p has a small share; None for none.
     """
-    law = local_law(atoms, atoms.cells, space, background, validate_args=False)
     nearest = (atoms.points - y.unsqueeze(-2)).square().sum(-1).amin(-1)
-    return (distance * nearest - law.log_prob(y)).mean(-1)
+    return (distance * nearest - _log_prob(atoms, y, space, background)).mean(-1)
+
+
+def local_nll(
+    atoms: LocalAtoms | ContinuousAtoms,
+    y: Tensor,
+    space: Space,
+    background: Background | None = None,
+) -> Tensor:
+    """The negative log-likelihood of :func:`local` alone: a criterion of early stopping.
+
+    Arguments as of :func:`local`.
+    """
+    return -_log_prob(atoms, y, space, background).mean(-1)
+
+
+def _log_prob(
+    atoms: LocalAtoms | ContinuousAtoms, y: Tensor, space: Space, background: Background | None
+) -> Tensor:
+    """Log-densities `(*)` of laws whose cells are constants."""
+    if not (isinstance(atoms, ContinuousAtoms) and isinstance(space, Box)):
+        return local_law(atoms, atoms.cells, space, background, validate_args=False).log_prob(y)
+    log_prob = continuous_log_prob(atoms.cells, atoms.scales, atoms.centres, y, space)
+    if background is None:
+        return log_prob
+    share, h = background
+    low, high = (end[0].double() for end in space.bounds(y))
+    wide = y.new_tensor(h).double()
+    inside = log_interval_mass(low, high, torch.zeros_like(low), wide.expand(low.shape))
+    log_wide = -((y[..., 0] / h) ** 2) / 2 - math.log(h) - HALF_LOG_2PI - inside.to(y)
+    log_wide = torch.where(space.outside(y), -math.inf, log_wide)
+    return torch.logaddexp(log_prob + math.log1p(-share), log_wide + math.log(share))

@@ -11,8 +11,10 @@ from torch.distributions import Distribution
 
 from vwta.geometry.kernels import Kernel, Uniform
 from vwta.geometry.spaces import Space
+from vwta.nn.densities import LocalDensity
 from vwta.nn.models import Estimator, MixtureDensity
 from vwta.paper.estimators import ESTIMATORS, measured_in
+from vwta.paper.local import LocalKernels
 
 
 class Domain(NamedTuple):
@@ -38,6 +40,9 @@ def density(method: str, network: nn.Module, domain: Domain) -> nn.Module:
     recipe = ESTIMATORS[method]
     if recipe.kernel == "law":
         return _LawOf(network)
+    if recipe.kernel == "local":
+        assert isinstance(network, LocalKernels)
+        return LocalDensity(network, domain.space, network.background)
     if recipe.kernel == "own":
         return MixtureDensity(network, type(domain.kernel))
     if recipe.kernel == "none":

@@ -16,12 +16,13 @@ __all__ = ["ESTIMATORS", "KERNELS", "Recipe", "measured_in", "swept_in"]
 from dataclasses import dataclass
 from typing import Literal
 
-Kernel = Literal["none", "uniform", "bandwidth", "own", "law"]
+Kernel = Literal["none", "uniform", "bandwidth", "local", "own", "law"]
 
 # From the roughest on: atoms alone; uniform; with a bandwidth h that is chosen after training; with
-# scales that the network gives for each atom; none, as the network gives the whole law. Distances
-# are measured in this order.
-KERNELS: tuple[Kernel, ...] = ("none", "uniform", "bandwidth", "own", "law")
+# a centre and a bandwidth that the network gives for each cell, up to a factor on all bandwidths
+# that is chosen after training; with scales that the network gives for each atom; none, as the
+# network gives the whole law. Distances are measured in this order.
+KERNELS: tuple[Kernel, ...] = ("none", "uniform", "bandwidth", "local", "own", "law")
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,11 @@ class Recipe:
         """Whether it has a bandwidth, to be set with `density(x).with_bandwidth(h)`."""
         return self.kernel == "bandwidth"
 
+    @property
+    def adjusted(self) -> bool:
+        """Whether a factor on its bandwidths is chosen after training."""
+        return self.kernel == "local"
+
 
 EVERYWHERE = ("synthetic", "uci", "audio")
 
@@ -65,6 +71,8 @@ ESTIMATORS: dict[str, Recipe] = {
     "dirac_wta": Recipe("wta", "none", emd=True, studies=("synthetic",)),
     "v_wta_ensemble": Recipe("wta", "bandwidth", cut=True, averaged=True, studies=("uci",)),
     "k_wta_ensemble": Recipe("wta", "bandwidth", averaged=True, studies=("uci",)),
+    "local_v_wta": Recipe("local", "local", cut=True, emd=True, studies=("synthetic", "uci")),
+    "local_v_wta_ensemble": Recipe("local", "local", cut=True, averaged=True, studies=("uci",)),
     "tk_hist": Recipe("hist", "bandwidth", cut=True, studies=EVERYWHERE),
     "unif_hist": Recipe("hist", "uniform", cut=True, emd=True, limit_of="tk_hist"),
     "mdn": Recipe("mdn", "own", emd=True, studies=("synthetic", "uci")),

@@ -169,6 +169,21 @@ METHODS: dict[str, Method] = {
     "gaussian_ensemble": Method(
         "Deep Ensembles, re-run", "#6B5E00", "*", panels={"uci": 8, "uci main": 5}, extra=True
     ),
+    "local_v_wta": Method(
+        "V-WTA, local kernels",
+        "#332288",
+        "p",
+        panels={"uci": 12, "uci main": 9},
+        extra=True,
+    ),
+    "local_v_wta_ensemble": Method(
+        "V-WTA, local kernels, ensemble",
+        "#1A1144",
+        "8",
+        panels={"uci": 13, "uci main": 10},
+        extra=True,
+    ),
+    "local": Method("WTA, local kernels", "#332288", "p", extra=True),
     # On fewer splits than the others: only tables of common splits have them.
     "flow": Method("Spline flow", "#882255", "D", "--", extra=True),
     "flow_ensemble": Method("Spline flow ensemble", "#44112B", "d", extra=True),
@@ -203,6 +218,7 @@ NETWORKS: dict[str, Network] = {
         drawn="cells",
         on_grid=True,
     ),
+    "local": Network("Local kernels", outputs=6, studies=("synthetic", "uci"), drawn="cells"),
     "gaussian": Network("Gaussian", outputs=4, studies=("uci",), drawn="circles"),
     "flow": Network("Spline flow", outputs=5, studies=("uci",), drawn="circles", package="zuko"),
     "ngboost": Network("NGBoost", outputs=2, studies=("uci",), drawn="circles", package="ngboost"),

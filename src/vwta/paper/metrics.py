@@ -4,7 +4,8 @@ The table has one row a number. The number is identified by the columns `study`,
 `protocol`, `dataset`, `method`, `K`, `h`, `tuned`, `seed`, `split` and `metric`; `value` is the
 number, and `n` tells how many points it averages over. Where a column does not apply it is missing.
 
-`h` is the bandwidth a number was measured at. Either it was given, the same for all seeds, or it
+`h` is the bandwidth a number was measured at; of local kernels, which have one for each cell, a
+factor on all of them. Either it was given, the same for all seeds, or it
 was chosen for this very network, as the one with the lowest NLL of the validation rows: `tuned` is
 true then. So the NLL at the tuned bandwidth is the row of metric `nll` whose `tuned` is true, its
 `h` is the outcome of the search, and curves over given bandwidths leave such rows out.

@@ -1,6 +1,7 @@
 """Entries of the tables of networks.
 
-The tables are :data:`vwta.paper.networks.NETWORKS` for points of the line and the plane and
+The tables are :data:`vwta.paper.networks.NETWORKS` for points of the line and the plane,
+:data:`vwta.paper.local.NETWORKS` for those with local kernels, and
 :data:`vwta.paper.audio.networks.NETWORKS` for directions of sound. Neither sizes of a network nor
 parameters of its loss are listed there: a study offers all it has, and the class and the loss take
 what they name among their arguments, see :func:`vwta.paper.training.taken`.
@@ -35,6 +36,7 @@ class Training:
         fixed: whether atoms are the same for every input.
         ensembled: whether several are trained on each split of the UCI study.
         sizes: arguments of its class that it has in place of a study's.
+        selected_by: the criterion of its weights, whatever a protocol says; None for none.
     """
 
     network: type[nn.Module]
@@ -43,10 +45,11 @@ class Training:
     fixed: bool = False
     ensembled: bool = False
     sizes: Mapping[str, int] = field(default_factory=dict)
+    selected_by: str | None = None
 
     def criterion(self, wanted: str) -> str:
-        """The criterion of the weights to take: the loss, for networks without any other."""
-        return wanted if self.criteria else "loss"
+        """The criterion of the weights to take: its own, or the loss if it has no other."""
+        return self.selected_by or (wanted if self.criteria else "loss")
 
     def functions(self, losses: ModuleType) -> tuple[Loss, dict[str, Loss]]:
         """The loss and the other criteria, as functions of a module."""

@@ -46,10 +46,22 @@ class Study:
         return [name for name in self.protocols if self.trainer(name) == name]
 
     def scope(self, name: str, stage: str | None = None) -> dict[str, list[Any]]:
-        """Parts of the study that a protocol runs in a stage: datasets, models, K and seeds."""
+        """Parts of the study that a protocol runs in a stage: datasets, models, K and seeds.
+
+        A protocol may name models that the study does not run otherwise.
+        """
         restriction = self["protocols"][name]
         narrowed = {**self.settings, **restriction, **restriction.get(stage, {})}
-        return {key: [value for value in self[key] if value in narrowed[key]] for key in KEYS}
+        there = {**self.settings, "models": [*self["models"], *restriction.get("models", [])]}
+        return {
+            key: [value for value in dict.fromkeys(there[key]) if value in narrowed[key]]
+            for key in KEYS
+        }
+
+    def _is_run(self, name: str, K: int, seed: int) -> bool:
+        """Whether a protocol runs a seed for some K: of the K in its `one_seed` the first alone."""
+        few = self["protocols"][name].get("one_seed", [])
+        return K not in few or bool(seed == self["seeds"][0])
 
     def runs(
         self,
@@ -72,9 +84,10 @@ class Study:
             for key, values in narrower.items():
                 wanted[key] = [value for value in wanted[key] if value in values]
             for dataset, model, K, seed in itertools.product(*wanted.values()):
-                paths.append(
-                    pattern.format(protocol=name, dataset=dataset, model=model, K=K, seed=seed)
-                )
+                if self._is_run(name, K, seed):
+                    paths.append(
+                        pattern.format(protocol=name, dataset=dataset, model=model, K=K, seed=seed)
+                    )
         return list(dict.fromkeys(paths))
 
     def networks(self, stage: str | None, pattern: str) -> Files:
@@ -101,7 +114,9 @@ class Study:
     def size(self, name: str, stage: str) -> int:
         """The sum of K over all networks of one data set that a protocol takes in a stage."""
         wanted = self.scope(name, stage)
-        return len(wanted["models"]) * len(wanted["seeds"]) * int(sum(wanted["K"]))
+        pairs = itertools.product(wanted["K"], wanted["seeds"])
+        total = sum(int(K) for K, seed in pairs if self._is_run(name, K, seed))
+        return len(wanted["models"]) * total
 
 
 def taken_from(owner: Callable[[str], str], pattern: str) -> Callable[[Any], str]:

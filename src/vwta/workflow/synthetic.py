@@ -78,6 +78,12 @@ class SyntheticStudy(Study):
         rows = {name: data[name] for name in ("epochs_see", "clouds")}
         return {**self.protocols[wildcards.protocol]["training"], **rows}
 
+    def local_training(self, wildcards: Any) -> dict[str, Any]:
+        """All that the job's training of local kernels depends on, besides its data."""
+        sizes, switches = dict(self["training"]), self.protocols[wildcards.protocol]["training"]
+        own, widths = dict(switches["local"]), sizes.pop("widths")
+        return {"plan": {**sizes, **own.pop("plan")}, "widths": widths, **own, **self["domain"]}
+
     def bins(self, wildcards: Any) -> dict[str, Any] | None:
         """The bins of a histogram with the job's K, None for another model."""
         grid = self.grid(wildcards)

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from vwta.paper.estimators import ESTIMATORS, swept_in
+from vwta.paper.estimators import ESTIMATORS, measured_in, swept_in
 from vwta.paper.methods import NETWORKS
 from vwta.workflow.study import Study
 from vwta.workflow.validation import set_name
@@ -19,6 +19,7 @@ COMPARED = ("nll", "rmse")  # metrics with a figure
 # Tables of all protocols together.
 TABLES = ("headline", "rivals", "rivals_more", "costs", "paired", "ablations", "sizes", "protocols")
 CLEAN = "ours"  # the protocol that runs the data sets that nothing was tuned on
+SLOWER = {"local": 2}  # how many times longer a training takes
 UNKNOWN = {"rows": 1000}  # a user's own table is not counted before it is read
 
 
@@ -153,20 +154,28 @@ class UCIStudy(Study):
         """The time limit of a training, by the passes that it takes at most.
 
         The slowest of those measured (docs/cluster.md) took 10 ms for 1,000 passes over a row;
-        those that need an extra took up to four times as long.
+        those that need an extra took up to four times as long, and local kernels twice.
         """
         settings = self._sizes(wildcards)
         epochs = settings["epochs"]
         if settings["steps"]:
             most = 1 + settings["steps"] * settings["batch_size"] // self._rows(wildcards)
             epochs = min(epochs, most)
-        factor = 4 if NETWORKS[wildcards.model].package else 1
+        factor = 4 if NETWORKS[wildcards.model].package else SLOWER.get(wildcards.model, 1)
         return attempt * (20 + factor * self._passes(wildcards, epochs) // (6 * 10**6))
 
     def searched(self, protocol: str) -> list[str]:
-        """The methods whose bandwidth a protocol searches; those of ensembles last."""
-        ensembles = [True] if self.protocols[protocol]["evaluation"]["ensembles"] else []
-        return [method for averaged in (False, *ensembles) for method in _swept(averaged)]
+        """The methods whose bandwidth, or a factor on all, a protocol searches; ensembles last."""
+        switches = self.protocols[protocol]["evaluation"]
+        kinds = [False, True] if switches["ensembles"] else [False]
+        found = [method for averaged in kinds for method in _swept(averaged)]
+        if "factor" not in switches:
+            return found
+        return found + [
+            name
+            for name, recipe in measured_in("uci").items()
+            if recipe.adjusted and recipe.averaged in kinds and recipe.network in self["models"]
+        ]
 
     @property
     def figures(self) -> list[str]:

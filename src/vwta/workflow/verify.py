@@ -115,6 +115,8 @@ class Today:
     def settings(self, study: str, wildcards: SimpleNamespace) -> Any:
         """The settings of a training, as JSON has them."""
         own: Any = self.study(study)
+        if study == "synthetic" and wildcards.model == "local":
+            return json.loads(json.dumps(own.local_training(wildcards)))
         found = own.training(wildcards)
         if study == "synthetic":
             found = {**own["training"], **found, "bins": own.bins(wildcards)}
@@ -195,6 +197,8 @@ def _faults(
     stage: str, protocol: str, dataset: str, record: Mapping[str, Any], study: str, today: Today
 ) -> Iterator[Fault]:
     """What differs between a record and what would be recorded now."""
+    if stage == "train_synthetic" and record["model"] == "local":
+        stage = "train_synthetic_local"
     if record["code"] != today.code(stage):
         yield Fault(stage, "other code")
     data = today.data(study, protocol, dataset)

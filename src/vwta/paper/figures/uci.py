@@ -18,6 +18,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodF
 from numpy.typing import NDArray
 
 from vwta.io.storage import read_table
+from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.figures.style import COLUMN, label_panels, panels, save, style
 from vwta.paper.methods import METHODS
 from vwta.paper.problems import title
@@ -79,6 +80,7 @@ def bandwidth_search(
 ) -> None:
     """Draws the NLL of validation rows against h, a panel for each data set, a line for each split.
 
+    For local kernels it is drawn against the factor on all widths.
     From each line its lowest value is subtracted. The axis is linear up to 0.1 nats.
 
     Arguments:
@@ -101,7 +103,8 @@ def bandwidth_search(
         axes[0].set_yscale("symlog", linthresh=LINEAR)
         axes[0].set_ylim(-0.1 * LINEAR, 30 * axes[0].get_ylim()[1])  # room for the notes
         axes[0].yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        label_panels(axes, COLUMNS, "bandwidth $h$", "NLL above lowest (nats)")
+        along = "factor on all widths" if ESTIMATORS[method].adjusted else "bandwidth $h$"
+        label_panels(axes, COLUMNS, along, "NLL above lowest (nats)")
         entries = [
             Line2D(
                 [],

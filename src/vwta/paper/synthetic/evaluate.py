@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from vwta.distributions.atoms import safe_log
-from vwta.distributions.bandwidth import tune
+from vwta.distributions.average import Average
+from vwta.distributions.bandwidth import adjust, tune
 from vwta.distributions.mixtures import VoronoiMixture
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_tensors, sha256
@@ -38,7 +39,8 @@ class Settings:
         h: bandwidths.
         capped: `epsilon` and `cap` of :func:`vwta.paper.metrics.nll_capped`.
         tuning: `methods` whose bandwidth is also tuned on the validation rows, and `low`, `high`
-            and `tolerance` of :func:`vwta.distributions.bandwidth.tune`.
+            and `tolerance` of :func:`vwta.distributions.bandwidth.tune`. Local kernels are adjusted
+            to as close a tolerance, see :func:`vwta.distributions.bandwidth.adjust`.
         low: lower corner of the domain.
         high: upper corner.
         selected_by: criterion of the weights to take, see
@@ -88,6 +90,9 @@ def evaluate(
         kind = metadata["network"]["kind"]
         logger.info("%s, K=%d, seed %d (%d/%d)", kind, *facts.values(), index, len(networks))
         bandwidths = _bandwidths(kind, network, tensors, settings)
+        rows += [
+            {**facts, **row} for row in _temperatures(bandwidths, len(tensors["y_validation"]))
+        ]
         for points in tests:
             measured = _measure(kind, network, points, bandwidths, settings)
             rows += [{**facts, **row} for row in measured]
@@ -141,20 +146,54 @@ def _likelihood(
         yield {**about, "metric": f"excess{points.name}", "value": value, "n": count}
 
 
+class Setting(NamedTuple):
+    """What a law of the synthetic study is measured at.
+
+    Attributes:
+        h: the bandwidth; of local kernels the factor on all bandwidths; None for the law as it is.
+        tuned: whether it was chosen on the validation rows.
+        temperature: of the scores of local kernels, if it was chosen as well.
+    """
+
+    h: float | None = None
+    tuned: bool = False
+    temperature: float | None = None
+
+    def of(self, law: Any) -> Any:
+        """The law at this setting."""
+        if self.h is None:
+            return law
+        if self.temperature is None:
+            return law.with_bandwidth(self.h)
+        return law.with_width_factor(self.h).with_temperature(self.temperature)
+
+
 @torch.no_grad()
 def _bandwidths(
     kind: str, network: nn.Module, tensors: Mapping[str, Tensor], settings: Settings
-) -> dict[str, list[tuple[float | None, bool]]]:
-    """The bandwidths at which each method is measured, and whether each was tuned."""
+) -> dict[str, list[Setting]]:
+    """What each method is measured at."""
     domain = Box(settings.low, settings.high)
-    found: dict[str, list[tuple[float | None, bool]]] = {}
+    found: dict[str, list[Setting]] = {}
     for method, estimator in estimators(kind, network, domain).items():
-        found[method] = [(None, False)]
+        found[method] = [Setting()]
         if ESTIMATORS[method].swept:
-            found[method] = [(h, False) for h in settings.h]
+            found[method] = [Setting(h) for h in settings.h]
         if method in settings.tuning["methods"]:
-            found[method].append((_tuned(method, estimator, tensors, domain, settings), True))
+            h = _tuned(method, estimator, tensors, domain, settings)
+            found[method].append(Setting(h, tuned=True))
+        if ESTIMATORS[method].adjusted:
+            found[method].append(_adjusted(method, estimator, tensors, domain, settings))
     return found
+
+
+def _temperatures(found: Mapping[str, Sequence[Setting]], n: int) -> Iterator[Mapping[str, Any]]:
+    """Rows of the temperatures that were chosen."""
+    for method, settings in found.items():
+        for h, tuned, value in settings:
+            if value is not None:
+                about = {"method": method, "h": h, "tuned": tuned, "n": n}
+                yield {**about, "metric": "temperature", "value": value}
 
 
 @torch.no_grad()
@@ -162,7 +201,7 @@ def _measure(
     kind: str,
     network: nn.Module,
     points: Targets,
-    bandwidths: Mapping[str, Sequence[tuple[float | None, bool]]],
+    bandwidths: Mapping[str, Sequence[Setting]],
     settings: Settings,
 ) -> Iterator[Mapping[str, Any]]:
     """Rows of metrics: one set for each method and bandwidth."""
@@ -170,18 +209,18 @@ def _measure(
     error = sum(risk(network(x).points, y) * len(y) for x, y, _ in chunks) / len(points.y)
     yield {"method": kind, "metric": f"risk{points.name}", "value": error, "n": len(points.y)}
     laws = estimators(kind, network, Box(settings.low, settings.high))
-    found: dict[tuple[str, float | None, bool], list[Tensor]] = defaultdict(list)
+    found: dict[tuple[str, Setting], list[Tensor]] = defaultdict(list)
     for x, y, inside in chunks:
         for method, estimator in laws.items():
             law = estimator(x)
-            for h, tuned in bandwidths[method]:
-                at = law if h is None else law.with_bandwidth(h)
+            for setting in bandwidths[method]:
+                at = setting.of(law)
                 log_prob = at.log_prob(y)
-                goes_on = isinstance(at, VoronoiMixture) and h is not None
+                goes_on = isinstance(at, VoronoiMixture) and setting.h is not None
                 if settings.outside == "kernel" and goes_on:
                     log_prob[~inside] = beyond(at, y, ~inside)
-                found[method, h, tuned].append(log_prob)
-    for (method, h, tuned), parts in found.items():
+                found[method, setting].append(log_prob)
+    for (method, (h, tuned, _)), parts in found.items():
         yield from _likelihood(torch.cat(parts), points, settings, method=method, h=h, tuned=tuned)
 
 
@@ -226,3 +265,27 @@ def _tuned(
         found.value,
     )
     return found.at
+
+
+def _adjusted(
+    method: str,
+    estimator: nn.Module,
+    tensors: Mapping[str, Tensor],
+    domain: Box,
+    settings: Settings,
+) -> Setting:
+    """Factor and temperature with the lowest NLL of the validation rows in the domain."""
+    x, y = tensors["x_validation"], tensors["y_validation"]
+    inside = domain.contains(y)
+    law = estimator(x[inside])
+    assert isinstance(law, VoronoiMixture | Average)
+    found = adjust(law, y[inside], tolerance=settings.tuning["tolerance"])
+    logger.info(
+        "%s: factor %.4f, temperature %.4f, validation NLL %.4f, %.4f as trained",
+        method,
+        found.factor,
+        found.temperature,
+        found.value,
+        found.by_factor.tried[0][1],
+    )
+    return Setting(found.factor, True, found.temperature)

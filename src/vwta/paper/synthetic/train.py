@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Annealing", "FreshData", "FreshStack", "Settings", "train"]
+__all__ = ["Annealing", "FreshData", "FreshStack", "Settings", "train", "train_stack"]
 
 import logging
 import math
@@ -146,7 +146,7 @@ def train(job: Job, data: Path, constants: Mapping[str, Any], settings: Settings
             start_at(network.heads, k_means_plus_plus(inside, job.K, generator(seed, "start")))
 
     run = job.begin(sha256(data), asdict(settings))
-    _train_stack(job, run, recipe, rows, plan, start)
+    train_stack(job, run, recipe, rows, plan, build, start)
 
 
 def _recipe(model: str, K: int, settings: Settings) -> Recipe:
@@ -201,15 +201,16 @@ def _data(
     return FreshStack([FreshData(law, n, held_out, seed, settings.clouds) for seed in seeds])
 
 
-def _train_stack(
+def train_stack(
     job: Job,
     run: Run,
     recipe: Recipe,
     rows: StackedData,
     plan: Plan,
-    start: Callable[[nn.Module, int], None],
+    build: Callable[..., nn.Module],
+    start: Callable[[nn.Module, int], None] | None = None,
 ) -> None:
-    """Trains the networks of all seeds at once.
+    """Trains the networks of all seeds of the synthetic study at once.
 
     Arguments:
         job: what to train.
@@ -217,14 +218,16 @@ def _train_stack(
         recipe: network, loss and criteria; losses have a value for each network.
         rows: the data of each seed.
         plan: epochs, batch size, learning rate.
-        start: sets the weights of a new network for a seed.
+        build: makes a network of a specification.
+        start: sets the weights of a new network for a seed; None to leave them as they are.
     """
     seeds = [*job.outputs]
     names = job.model, job.dataset, job.K, ", ".join(map(str, seeds)), run.device
     logger.info("%s on %s, K=%d, seeds %s, on %s", *names)
     networks = [initialise(recipe.specification, seed, build) for seed in seeds]
-    for network, seed in zip(networks, seeds, strict=True):
-        start(network, seed)
+    if start is not None:
+        for network, seed in zip(networks, seeds, strict=True):
+            start(network, seed)
     checkpoint = run.folder / "stack.checkpoint"
     loss, criteria = recipe.loss, recipe.criteria
     done = fit_stacked(networks, loss, criteria, rows, plan, seeds, run.device, checkpoint)

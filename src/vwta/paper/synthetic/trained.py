@@ -12,7 +12,7 @@ from torch import nn
 from vwta.io.errors import restored_from
 from vwta.io.storage import below, read_tensors
 from vwta.nn.networks import restore
-from vwta.paper.networks import NETWORKS, build
+from vwta.paper import local, networks
 from vwta.paper.registry import named
 
 
@@ -22,10 +22,12 @@ def load_network(path: Path, selected_by: str) -> tuple[nn.Module, dict[str, Any
     Arguments:
         path: the file.
         selected_by: criterion of early stopping, `loss` or `distance`. Networks other than WTA have
-            no winner's distance: the loss selects theirs in any case.
+            no winner's distance: the loss selects theirs in any case, or the likelihood if they
+            have local kernels.
     """
     tensors, metadata = read_tensors(path)
     with restored_from(path):
         specification = metadata["network"]
-        selected = named(specification["kind"], NETWORKS).criterion(selected_by)
-        return restore(specification, below(f"{selected}.", tensors), build), metadata
+        kinds = {**networks.NETWORKS, **local.NETWORKS}
+        selected = named(specification["kind"], kinds).criterion(selected_by)
+        return restore(specification, below(f"{selected}.", tensors), local.build), metadata

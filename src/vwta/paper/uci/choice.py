@@ -13,11 +13,14 @@ import torch
 from torch import Tensor, nn
 
 from vwta.distributions.average import Average
-from vwta.distributions.bandwidth import tune
+from vwta.distributions.bandwidth import adjust, tune
 from vwta.geometry.kernels import Gaussian
 from vwta.geometry.spaces import Box
-from vwta.nn.models import Estimator
+from vwta.nn.densities import LocalDensity
+from vwta.nn.heads import Components
+from vwta.nn.models import Estimator, MixtureDensity
 from vwta.nn.networks import restore
+from vwta.paper.local import LocalKernels
 from vwta.paper.uci.networks import build
 
 logger = logging.getLogger(__name__)
@@ -34,7 +37,8 @@ def choose(
 ) -> int:
     """Index of the candidate of the UCI study whose average of estimators has the lowest NLL.
 
-    Estimators of WTA networks are V-WTA, at the bandwidth with the lowest NLL.
+    Estimators of WTA networks and histograms are cut kernels, at the bandwidth with the lowest
+    NLL; local kernels are taken at the factor with the lowest one.
 
     Arguments:
         candidates: for each way to train how to build its networks, and the weights of its
@@ -51,10 +55,17 @@ def choose(
 
 
 def _lowest(networks: Sequence[nn.Module], x: Tensor, y: Tensor) -> float:
-    """NLL of the average of the networks' laws, at its best bandwidth if there is one."""
+    """NLL of the average of the networks' laws, at its best bandwidth or factor if it has one."""
     outputs = [network(x) for network in networks]
-    if all(hasattr(output, "law") for output in outputs):
+    local = [network for network in networks if isinstance(network, LocalKernels)]
+    if local:
+        laws = [LocalDensity(network, LINE, network.background)(x) for network in local]
+        return adjust(Average(laws), y, tolerance=TOLERANCE).value
+    if hasattr(outputs[0], "law"):
         return -Average([output.law for output in outputs]).log_prob(y).mean().item()
+    if isinstance(outputs[0], Components):
+        mixtures = Average([MixtureDensity(network, Gaussian)(x) for network in networks])
+        return -mixtures.log_prob(y).mean().item()
     laws = [Estimator(network, Gaussian(1.0), LINE)(x) for network in networks]
     law = laws[0] if len(laws) == 1 else Average(laws)
     return tune(law, y, LOW, HIGH, TOLERANCE).value

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from vwta.distributions.calibration import coverage, crps, dequantised, pit, pit_deviation, step_of
+from vwta.distributions.mixtures import KernelMixture
 from vwta.distributions.transported import Transported
 from vwta.geometry.spaces import Box
 from vwta.io.errors import restored_from
@@ -30,7 +31,7 @@ from vwta.paper.uci.choice import LINE
 from vwta.paper.uci.datasets import official_splits
 from vwta.paper.uci.laws import Law, law_of, mean_of_atoms
 from vwta.paper.uci.networks import build, entry
-from vwta.paper.uci.search import Found, Search, find
+from vwta.paper.uci.search import Found, Search, find, find_factor
 from vwta.paper.uci.splits import divide
 from vwta.training.stacking import Rows
 
@@ -63,6 +64,8 @@ class Settings:
         domain: where cells are cut: the whole line, or the interval of the published code.
         ensembles: whether the averages of all restarts are measured, besides each alone.
         level: of the central intervals whose coverage is measured.
+        factor: `low`, `high` and `tolerance` of the search for a factor on the bandwidths of local
+            kernels; None if there are none.
     """
 
     seed: int
@@ -72,6 +75,7 @@ class Settings:
     domain: Literal["line", "published"]
     ensembles: bool
     level: float
+    factor: dict[str, float] | None = None
 
 
 def evaluate(
@@ -90,9 +94,10 @@ def evaluate(
     Arguments:
         networks: for each model the files of its splits, in their order.
         data: file of the data set.
-        metrics: table to write, in original units but for `h`, which is in standardised ones. Its
-            metadata have the `costs` of each method in CPU seconds: `training` of a split, and
-            `prediction` of 1,000 log-densities; each a mean over splits.
+        metrics: table to write, in original units but for `h`, which is in standardised ones, and
+            for local kernels the factor on all bandwidths. Its metadata have the `costs` of each
+            method in CPU seconds: `training` of a split, and `prediction` of 1,000 log-densities;
+            each a mean over splits.
         searches: table to write, with :data:`SEARCH_COLUMNS`: `nll` of the validation rows.
         settings: how to measure.
         code: digest of the code.
@@ -184,7 +189,6 @@ def _measure(
     """
     kind = metadata["network"]["kind"]
     validation, test, _, deviation = split
-    search = Search(**settings.search)
     for method, part in _methods(kind, len(final), settings.ensembles):
         tuned, tested = validated[part], final[part]
         common = {"method": method, "seed": settings.seed + part.start}
@@ -194,19 +198,17 @@ def _measure(
                 yield {**common, "metric": metric, "value": math.nan, "n": len(test.y)}
             continue
         space = _space(split, [*tuned, *tested], settings.domain)
-        h = None
-        if ESTIMATORS[method].swept:
-            held_out = law_of(method, tuned, validation.x, space)
-            assert not isinstance(held_out, Transported)
-            found = find(held_out, validation.y, search, deviation)
-            h = found.h
+        found = _found(method, tuned, validation, space, deviation, settings)
+        h = None if found is None else found.h
+        if found is not None:
             if found.border:
                 logger.warning(
                     "%s: the search for h ends at the interval's border, %.4g", method, h
                 )
             yield from ({**common, **row} for row in _search_rows(found, deviation))
         law = law_of(method, tested, test.x, space, h)
-        mean = law.mean if ESTIMATORS[method].kernel == "law" else mean_of_atoms(tested, test.x)
+        of_law = ESTIMATORS[method].kernel in ("law", "local")
+        mean = law.mean if of_law else mean_of_atoms(tested, test.x)
         for row in _rows(law, mean, test.y, deviation, step, settings.level):
             yield {**common, "h": h, "tuned": h is not None, "n": len(test.y), **row}
         begun = time.process_time()
@@ -214,11 +216,36 @@ def _measure(
         taken = 1000 / len(test.y) * (time.process_time() - begun)
         yield {**common, "share": len(tested) / len(final), "seconds": taken}
     yield from _risks(final, test, deviation, kind, settings.seed)
-    if any(recipe.kernel in ("own", "law") for recipe in measured_in("uci", kind).values()):
+    own = ("local", "own", "law")
+    if any(recipe.kernel in own for recipe in measured_in("uci", kind).values()):
         diverged = sum(epoch > 0 for epoch in metadata["diverged"])
         count = len(metadata["diverged"])
         common = {"method": kind, "seed": settings.seed}
         yield {**common, "metric": "diverged", "value": diverged, "n": count}
+
+
+def _found(
+    method: str,
+    networks: Sequence[nn.Module],
+    validation: Rows,
+    space: Box,
+    deviation: float,
+    settings: Settings,
+) -> Found | None:
+    """Outcome of the search for a method's bandwidth, or for a factor; None if it has neither."""
+    recipe = ESTIMATORS[method]
+    if not (recipe.swept or recipe.adjusted):
+        return None
+    law = law_of(method, networks, validation.x, space)
+    if recipe.swept:
+        assert not isinstance(law, Transported)
+        return find(law, validation.y, Search(**settings.search), deviation)
+    if settings.factor is None:
+        raise ValueError(
+            f"{method}: the protocol has no search for a factor; add evaluation.factor"
+        )
+    assert not isinstance(law, Transported | KernelMixture)
+    return find_factor(law, validation.y, settings.factor)
 
 
 def _risks(

@@ -15,6 +15,7 @@ from vwta.distributions.transported import Transported
 from vwta.geometry.kernels import Gaussian
 from vwta.geometry.spaces import Box
 from vwta.paper.densities import Domain, density
+from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.uci.choice import LINE
 
 Law = KernelMixture | VoronoiMixture | Transported | Average
@@ -34,10 +35,13 @@ def law_of(
         networks: the network, or several, whose densities are averaged.
         x: inputs.
         space: where cells are cut.
-        h: the bandwidth of a method that has one; any if none is given.
+        h: the bandwidth of a method that has one, any if none is given; the factor on the
+            bandwidths of local kernels, none if it is not given.
     """
     domain = Domain(space, Gaussian(1.0 if h is None else h))
     laws: list[Law] = [density(method, network, domain)(x) for network in networks]
+    if ESTIMATORS[method].adjusted and h is not None:
+        laws = [law.with_width_factor(h) for law in laws]  # type: ignore[union-attr]
     return laws[0] if len(laws) == 1 else Average(laws)
 
 

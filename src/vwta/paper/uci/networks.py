@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from vwta.paper import networks
+from vwta.paper import local, networks
 from vwta.paper.registry import Training, named
 from vwta.paper.uci.flow import FlowNetwork
 from vwta.paper.uci.trees import BoostedTrees
@@ -30,4 +30,4 @@ def build(kind: str, **arguments: Any) -> nn.Module:
 
 def entry(kind: str) -> Training:
     """Entry of the registries of networks that the UCI study trains."""
-    return named(kind, {**networks.NETWORKS, **NETWORKS})
+    return named(kind, {**networks.NETWORKS, **local.NETWORKS, **NETWORKS})

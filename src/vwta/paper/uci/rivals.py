@@ -19,7 +19,7 @@ from vwta.paper.uci.paired import difference
 from vwta.paper.uci.tables import DECIMALS, DISCRETE, LABELS
 
 PROTOCOL = "ours"  # in which all methods have the same recipe
-COLUMNS = ("gaussian", "mdn", "tk_hist", "k_wta", "v_wta", "local", "flow", "ngboost")
+COLUMNS = ("gaussian", "mdn", "tk_hist", "k_wta", "v_wta", "local_v_wta", "flow", "ngboost")
 
 
 class _Group(NamedTuple):
@@ -38,10 +38,11 @@ TABLES = {
 }
 WITHOUT_ENSEMBLE = ("tk_hist", "ngboost")
 ENSEMBLES = {name: f"{name}_ensemble" for name in COLUMNS if name not in WITHOUT_ENSEMBLE}
+ATOMS = {"mdn": "mdn", "tk_hist": "hist", "v_wta": "wta", "local_v_wta": "local"}
 GROUPS = (
     _Group("single", SCORES, {name: name for name in COLUMNS}),
     _Group("ensembles", SCORES, ENSEMBLES),
-    _Group("atoms", ("risk",), {"mdn": "mdn", "tk_hist": "hist", "v_wta": "wta", "local": "local"}),
+    _Group("atoms", ("risk",), ATOMS),
 )
 SCORED = ("coverage90", "pit")  # of which the lowest does not win
 KEYS = ["dataset", "networks", "metric"]
@@ -51,9 +52,11 @@ NOTES = (
     "of a split too. Bold: the lowest mean, and means whose 95 % interval of the paired difference "
     "to it (Student's t, split by split) reaches 0. In brackets: this interval, of the others.",
     "All have the same rows, splits and standardisation; what is chosen is chosen on the same "
-    "validation rows: h of V-WTA, K-WTA and the histogram, the weight of scores of the former two, "
-    "bins of the flow's spline, learning rate and number of NGBoost's trees, and the epoch of MDN, "
-    "Gaussian and flow.",
+    "validation rows. Each method tries two settings there: weights of the scores for V-WTA and "
+    "K-WTA, bins of the spline for the flow, learning rates for NGBoost, weight decays for all "
+    "others. Besides, each split chooses h of V-WTA, K-WTA and the histogram, the factor on all "
+    "widths of local kernels, the number of NGBoost's trees, and the epoch of MDN, Gaussian, local "
+    "kernels and flow.",
 )
 COST = (
     "CPU seconds of training on a split, with all that is tried and trained again, and of 1,000 "

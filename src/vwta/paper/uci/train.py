@@ -8,7 +8,7 @@ import logging
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -17,13 +17,14 @@ import torch
 from torch import Tensor
 
 from vwta.io.storage import in_chunks, read_tensors, sha256, write_tensors
+from vwta.nn.densities import Background
 from vwta.nn.networks import initialise
 from vwta.nn.stacks import unstack
 from vwta.paper.registry import Loss
 from vwta.paper.training import Job, taken
 from vwta.paper.uci import losses
 from vwta.paper.uci.boosting import Boosting, Sizes
-from vwta.paper.uci.choice import choose
+from vwta.paper.uci.choice import LINE, choose
 from vwta.paper.uci.datasets import official_splits
 from vwta.paper.uci.networks import build, entry
 from vwta.paper.uci.splits import Division, divide
@@ -33,6 +34,7 @@ from vwta.training.stacking import Plan, Rows, StackedFit, fit_stacked
 
 logger = logging.getLogger(__name__)
 
+_Shape = tuple[dict[str, Any], float]
 LAST = "last"  # weights that no criterion selects
 BOOSTED = "ngboost"  # the model that is no network
 PUBLISHED_DIMENSION = 2  # of the normaliser in the published mixture loss, whatever the targets'
@@ -56,12 +58,15 @@ class Settings:
         mixture_loss: the negative log-likelihood, or the published one with a wrong normaliser.
         selected_by: the weights of WTA networks that are taken: those with the lowest validation
             loss, or the lowest distance to the winner, or the last ones. The loss selects those of
-            other networks.
+            other networks, and the likelihood those with local kernels.
         retrained: whether networks are trained again on all training rows, for as many epochs as
             those that are selected were, to be tested in their place.
         bins: `low` and `high` of the histogram's K bins.
-        own: settings that only this model has: `bins` of a flow's spline that are tried, or the
-            fields of :class:`vwta.paper.uci.boosting.Sizes`.
+        own: settings that only this model has: `bins` of a flow's spline that are tried; the
+            fields of :class:`vwta.paper.uci.boosting.Sizes`; or `form`, `distance` and `background`
+            of local kernels, see :func:`vwta.nn.densities.local`, and fields of their `plan`.
+        weight_decays: those that are tried for networks that have nothing else to try, neither
+            weights of scores nor bins; none for that of the plan alone.
     """
 
     plan: dict[str, Any]
@@ -77,6 +82,7 @@ class Settings:
     retrained: bool
     bins: dict[str, float]
     own: dict[str, Any] = field(default_factory=dict)
+    weight_decays: list[float] = field(default_factory=list)
 
 
 def train(job: Job, data: Path, settings: Settings) -> None:
@@ -116,10 +122,16 @@ def train(job: Job, data: Path, settings: Settings) -> None:
 
 
 class _Candidate(NamedTuple):
-    """A way to train: how to build the network, and the weight of the scores."""
+    """A way to train: how to build the network, the weight of the scores, and that of the decay."""
 
     specification: dict[str, Any]
     beta: float
+    weight_decay: float
+
+    @property
+    def shape(self) -> _Shape:
+        """What networks must have in common to be trained as one stack."""
+        return self.specification, self.weight_decay
 
 
 class _Trainings:
@@ -136,20 +148,19 @@ class _Trainings:
         self.parts, self.settings = parts, settings
         self.device, self.folder = device, folder
         training = entry(job.model)
-        self.loss, self.criteria = training.functions(losses)
+        self.loss, criteria = training.functions(losses)
+        nothing = torch.empty(0)  # criteria do not weigh scores
+        self.criteria = {name: _set(other, settings, nothing) for name, other in criteria.items()}
         self.selected = training.criterion(settings.selected_by)
         self.splits = range(len(parts.scale))
-        tried = len(settings.betas) if taken(self.loss, {"beta": None}) else 1
         self.restarts = range(settings.restarts if training.ensembled else 1)
         sizes = _sizes(parts.inputs.shape[1], job.K, settings)
         sizes |= training.sizes
-        variants = [{"bins": bins} for bins in settings.own.get("bins", [])] or [{}]
-        self.candidates = [
-            _Candidate({"kind": job.model, **taken(training.network, sizes | variant)}, beta)
-            for variant in variants
-            for beta in settings.betas[:tried]
-        ]
         self.plan = _plan(settings, rows=parts.train_rows.shape[1])
+        self.candidates = [
+            _Candidate({"kind": job.model, **taken(training.network, sizes | variant)}, *weights)
+            for variant, *weights in _variants(self.loss, settings, self.plan.weight_decay)
+        ]
         self.held_out = _on(parts.validation, device)
         self.fits: list[list[StackedFit]] = []  # of each candidate, its restarts
         self.chosen = [0 for _ in self.splits]
@@ -186,6 +197,7 @@ class _Trainings:
             "retrained": bool(self.final[split]),
             "restarts": len(fits),
             "beta": candidate.beta,
+            "weight_decay": candidate.weight_decay,
             "epochs": {
                 criterion: [int(done.epochs[criterion][split]) for done in fits]
                 for criterion in fits[0].epochs
@@ -195,7 +207,7 @@ class _Trainings:
 
     def _retrain(self, rows: Rows) -> None:
         """Trains the chosen candidates on all rows; networks of one shape are one stack."""
-        shapes = [self.candidates[choice].specification for choice in self.chosen]
+        shapes = [self.candidates[choice].shape for choice in self.chosen]
         for number, shape in enumerate(_distinct(shapes)):
             splits = [split for split in self.splits if shapes[split] == shape]
             name = "final" if len(splits) == len(shapes) else f"final{number}"
@@ -225,7 +237,7 @@ class _Trainings:
             loss,
             {"loss": loss, **self.criteria},
             FixedData(_of(rows, splits), _of(self.held_out, splits)),
-            self.plan,
+            replace(self.plan, weight_decay=ways[0].weight_decay),
             seeds,
             self.device,
             self.folder / f"{name}_{restart}.checkpoint",
@@ -251,13 +263,29 @@ class _Trainings:
         return torch.stack([epochs[self.chosen[split]][split] for split in splits])
 
 
+def _variants(
+    loss: Loss, settings: Settings, weight_decay: float
+) -> list[tuple[dict[str, Any], float, float]]:
+    """What is tried: arguments of the network, weights of the scores and of the decay.
+
+    A network tries weights of its scores if it has any, else bins of its spline, else decays.
+    """
+    beta = settings.betas[0]
+    if taken(loss, {"beta": None}):
+        return [({}, beta, weight_decay) for beta in settings.betas]
+    if "bins" in settings.own:
+        return [({"bins": bins}, beta, weight_decay) for bins in settings.own["bins"]]
+    return [({}, beta, decay) for decay in settings.weight_decays or [weight_decay]]
+
+
 def _name(candidate: _Candidate) -> str:
     """Name of a candidate's checkpoint."""
     bins = candidate.specification.get("bins")
-    return f"beta{candidate.beta}" if bins is None else f"bins{bins}"
+    name = f"beta{candidate.beta}" if bins is None else f"bins{bins}"
+    return f"{name}_decay{candidate.weight_decay}"
 
 
-def _distinct(shapes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _distinct(shapes: Sequence[_Shape]) -> list[_Shape]:
     return [shape for place, shape in enumerate(shapes) if shape not in shapes[:place]]
 
 
@@ -270,11 +298,11 @@ def _of(rows: Rows, splits: list[int]) -> Rows:
 
 def _plan(settings: Settings, rows: int) -> Plan:
     """The plan, with as many epochs as the limit of steps allows, at least one."""
-    plan = Plan(**settings.plan)
+    plan = Plan(**{**settings.plan, **settings.own.get("plan", {})})
     if settings.steps is None:
         return plan
     whole = max(1, settings.steps // math.ceil(rows / plan.batch_size))
-    return Plan(**{**settings.plan, "epochs": min(plan.epochs, whole)})
+    return replace(plan, epochs=min(plan.epochs, whole))
 
 
 def _sizes(inputs: int, K: int, settings: Settings) -> dict[str, Any]:
@@ -282,13 +310,23 @@ def _sizes(inputs: int, K: int, settings: Settings) -> dict[str, Any]:
     scores = "softmax" if settings.score_reduction == "softmax" else "sigmoid"
     bins = {"grid": [K], **{end: [settings.bins[end]] for end in ("low", "high")}}
     trunk = {"inputs": inputs, "widths": settings.widths, "scores": scores}
-    return {**trunk, "outputs": 1, "bounded": False, "hypotheses": K, "components": K, **bins}
+    local = {key: own for key, own in settings.own.items() if key in ("form", "background")}
+    sizes = {"outputs": 1, "bounded": False, "hypotheses": K, "components": K}
+    return {**trunk, **sizes, **bins, **local}
 
 
 def _set(loss: Loss, settings: Settings, beta: Tensor) -> Objective:
     """A loss with its parameters; the weight of the scores broadcasts against rows."""
     dimension = PUBLISHED_DIMENSION if settings.mixture_loss == "published" else None
-    offered = {"beta": beta, "score_reduction": settings.score_reduction, "dimension": dimension}
+    offered: dict[str, Any] = {
+        "beta": beta,
+        "score_reduction": settings.score_reduction,
+        "dimension": dimension,
+    }
+    if "distance" in settings.own:
+        wide = settings.own["background"]
+        offered |= {"space": LINE, "distance": settings.own["distance"]}
+        offered["background"] = None if wide is None else Background(**wide)
     return partial(loss, **taken(loss, offered))
 
 
