@@ -165,8 +165,8 @@ def test_any_changed_byte_of_features_is_noticed(copies: dict[str, Path]) -> Non
         path.write_bytes(content)
         with pytest.raises(Damaged, match=f"{path} is damaged: its hash .*Remedy: delete it"):
             read_fold([path])
-    for content in (whole[:-2], whole + b"\0"):
-        path.write_bytes(content)
+    for other in (whole[:-2], whole + b"\0"):
+        path.write_bytes(other)
         with pytest.raises(Damaged, match=f"{path} is damaged"):
             read_fold([copies["train"], path])
     path.write_bytes(whole)
