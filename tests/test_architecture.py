@@ -14,7 +14,7 @@ PACKAGE = ROOT / "src" / "vwta"
 LIBRARY = {"geometry", "distributions", "nn", "training", "io", "seeds"}
 MAY_IMPORT = {
     "geometry": set(),
-    "distributions": {"geometry"},
+    "distributions": {"geometry", "seeds"},
     "nn": {"geometry", "distributions", "seeds"},
     "training": {"geometry", "distributions", "nn", "io", "seeds"},
     "io": {"__version__"},

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["generator", "stream"]
+__all__ = ["generator", "seeded", "stream"]
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import RLock
 
 import torch
+
+ONE_AT_A_TIME = RLock()  # threads that give torch's own generator a seed
 
 
 def stream(seed: int, *purpose: str | int) -> int:
@@ -26,3 +31,15 @@ def stream(seed: int, *purpose: str | int) -> int:
 def generator(seed: int, *purpose: str | int) -> torch.Generator:
     """Random generator on the CPU for a purpose, see :func:`stream`."""
     return torch.Generator().manual_seed(stream(seed, *purpose))
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Gives torch's own generator a seed, for one thread at a time; then it is as it was before.
+
+    This is for code that takes no generator. All other threads that draw from torch's own meanwhile
+    share it, so pass :func:`generator` wherever it is taken.
+    """
+    with ONE_AT_A_TIME, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield

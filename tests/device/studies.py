@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from vwta.io.storage import write_tensors
+from vwta.io.storage import sha256, write_tensors
 from vwta.paper.audio import train as audio
 from vwta.paper.audio.ansyn import CLASSES
 from vwta.paper.audio.networks import NETWORKS as DIRECTIONS
@@ -78,16 +78,19 @@ def write_data(folder: Path) -> None:
     x = torch.randn(60, 3, generator=source, dtype=torch.float64)
     table = {"inputs": x, "target": 9 * x[:, 0] + torch.randn(60, generator=source).double()}
     write_tensors(folder / "uci.safetensors", table, {"discrete": False})
-    labels = {}
+    labels, digests = {}, {}
     for part in ("train", "test"):
         spectra = torch.randn(CHUNKS, FEATURES, FRAMES, BANDS, generator=source)
-        write_features(folder / f"ov2_split1_{part}.npy", [spectra], 1)
+        features = folder / f"ov2_split1_{part}.npy"
+        write_features(features, [spectra], 1)
+        digests[part] = sha256(features)
         kind = torch.randint(-1, len(CLASSES), (CHUNKS, FRAMES, 2), generator=source)
         direction = torch.randn(CHUNKS, FRAMES, 2, 3, generator=source)
         direction = torch.nn.functional.normalize(direction, dim=-1) * kind.ge(0).unsqueeze(-1)
         labels |= {f"{part}.kind": kind.to(torch.int8), f"{part}.direction": direction}
     names = {part: [part] for part in ("train", "test")}
-    write_tensors(folder / "ov2_split1.safetensors", labels, {"names": names})
+    facts = {"names": names, "features": digests}
+    write_tensors(folder / "ov2_split1.safetensors", labels, facts)
 
 
 def folds(folder: Path) -> dict[str, list[Path]]:

@@ -11,7 +11,7 @@ import torch
 
 from vwta import Box, Gaussian, Sphere, VonMisesFisher, VoronoiMixture
 from vwta.distributions.bandwidth import tune
-from vwta.distributions.calibration import coverage
+from vwta.distributions.calibration import coverage, pit_deviation
 
 WIDE = [1e6, 1e8, 1e12, 1e16, 1e30, 1e100, 1e160, 1e300]
 NARROW = [1e-6, 1e-12, 1e-30, 1e-100, 1e-160, 1e-300]
@@ -110,3 +110,11 @@ def test_tuning_on_a_target_without_mass_is_refused() -> None:
 def test_coverage_of_nan_is_refused() -> None:
     with pytest.raises(ValueError, match="nan"):
         coverage(torch.tensor([0.5, math.nan]))
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.5, math.inf, -math.inf])
+def test_coverage_of_what_is_no_probability_is_refused(value: float) -> None:
+    for measure in (coverage, pit_deviation):
+        with pytest.raises(ValueError, match=f"1 of 2 values are no probab.*first {value:g}: give"):
+            measure(torch.tensor([0.5, value]))
+    assert coverage(torch.tensor([0.5, 1 + 1e-7])) == 0.5, "rounding is none of these"

@@ -1,16 +1,20 @@
 """One law used by many threads gives each of them what it gives one alone."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
 
 import pytest
 import torch
 from torch import Tensor
+from torch.distributions import Distribution, MultivariateNormal
 
-from vwta import Box, Gaussian, Sphere, VonMisesFisher, VoronoiMixture
+from vwta import Average, Box, Gaussian, KernelMixture, Sphere, VonMisesFisher, VoronoiMixture
+from vwta.distributions.regions import density_rank, hdr
 from vwta.geometry.directions import Directions
+from vwta.nn.networks import initialise
 
 THREADS, ATOMS = 8, 20
 ROUNDS = {"line": 8, "plane": 5, "sphere": 3, "solid": 3}  # questions of each thread
@@ -99,3 +103,57 @@ def _outcome(
         return ask(law, seed)
     except Exception as error:
         return error
+
+
+class Slow(MultivariateNormal):
+    """A law of torch that is in the middle of its samples when another thread asks for its own."""
+
+    meet: Barrier
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        first = super().sample(torch.Size(sample_shape))
+        _wait_a_little(self.meet)
+        return first + super().sample(torch.Size(sample_shape))
+
+
+def _wait_a_little(meet: Barrier) -> None:
+    with suppress(BrokenBarrierError):  # nobody else may come
+        meet.wait(2.0)
+
+
+def test_seeds_of_threads_do_not_mix() -> None:
+    """Samples of laws that only know torch's own generator, and initial weights."""
+
+    def region(seed: int) -> Tensor:
+        law = Slow(torch.zeros(2), torch.eye(2))
+        law.meet = meet
+        return hdr(law, 0.5, 50, seed).log_threshold
+
+    def weights(seed: int) -> Tensor:
+        def build() -> torch.nn.Module:
+            first = torch.nn.Linear(2, 2)
+            _wait_a_little(meet)
+            return torch.nn.Sequential(first, torch.nn.Linear(2, 2))
+
+        return torch.cat([x.detach().flatten() for x in initialise({}, seed, build).parameters()])
+
+    for ask in (region, weights):
+        meet = Barrier(1)
+        alone = [ask(seed) for seed in (1, 2)]
+        meet = Barrier(2)
+        with ThreadPoolExecutor(2) as pool:
+            found = list(pool.map(ask, (1, 2)))
+        assert all(map(torch.equal, found, alone))
+
+
+def test_regions_leave_the_samples_of_other_threads_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mixtures have a generator of their own: no other thread's samples come twice."""
+    flat = law_of("plane")
+    smooth = KernelMixture(flat.points, flat.masses, flat.kernel)
+    laws: list[Distribution] = [flat, smooth, Average([flat, smooth]), law_of("sphere")]
+    expected = [hdr(law, 0.5, 50).log_threshold for law in laws]
+    monkeypatch.setattr(torch, "manual_seed", lambda seed: pytest.fail("all threads share this"))
+    before = torch.random.get_rng_state()
+    assert all(map(torch.equal, [hdr(law, 0.5, 50).log_threshold for law in laws], expected))
+    density_rank(flat, flat.points[0], 50)
+    assert torch.equal(torch.random.get_rng_state(), before)

@@ -1,6 +1,7 @@
 """Bundles keep their files to the bit, and refuse archives that are not theirs."""
 
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -58,3 +59,18 @@ def test_messages_name_the_archive(tmp_path: Path) -> None:
         unbundled(path) as folder,
     ):
         read_tensors(folder / "split0")
+
+
+@pytest.mark.parametrize("read", [read_tensors, Path.read_bytes])
+def test_a_file_that_an_archive_lacks_is_named(
+    tmp_path: Path, read: Callable[[Path], object]
+) -> None:
+    path = tmp_path / "splits.zip"
+    write(path, split0=b"alone")
+    with (
+        pytest.raises(BadArchive, match=rf"{path}/split1.*\. Remedy: delete it and run again"),
+        unbundled(path) as folder,
+    ):
+        read(folder / "split1")
+    with pytest.raises(FileNotFoundError), unbundled(path):
+        read(tmp_path / "elsewhere")

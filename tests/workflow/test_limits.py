@@ -84,6 +84,11 @@ EXAMPLES += ["https://zenodo.org/api/records/1"]
         ("synthetic.evaluation.h", [1e300], "must be a number > 0 and <= 1000000"),
         ("audio.seconds", 10**6, "must be an integer >= 4 and <= 3600"),
         ("data.cache", "a" * 5000, "of at most 4000 characters"),
+        ("data.cache", "data/{dataset}", "must be a text that matches"),
+        ("data.cache", "a\nb", r"data.cache = 'a\nb': must be a text that matches"),
+        ("data.cache", "a\0b", r"data.cache = 'a\x00b': must be a text that matches"),
+        ("data.mirror", "a\0b", r"data.mirror = 'a\x00b': must be a text or null that matches"),
+        ("results", "a\0b", r"results = 'a\x00b': must be a text that matches"),
     ],
 )
 def test_what_is_too_much_is_refused(path: str, value: Any, says: str) -> None:

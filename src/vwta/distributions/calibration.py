@@ -30,6 +30,7 @@ from vwta.geometry.intervals import NODES, WEIGHTS
 OFFSETS = (-7.0, -3.0, 0.0, 3.0, 7.0)  # in bandwidths: where intervals end
 WORK = 2**17  # pairs of kernels, or of kernel and interval, in memory at once
 NOISE = 1e-9  # of the range: values closer than this are the same value
+ROUNDING = 1e-6  # by which a probability may lie outside [0, 1]
 
 
 def crps(law: Distribution, y: Tensor) -> Tensor:
@@ -150,7 +151,7 @@ def step_of(values: Tensor) -> float:
 
 
 def _check_outcomes(values: Tensor) -> None:
-    """Raise an error if there are no outcomes of :func:`pit`, or some of them are nan."""
+    """Raise an error if there are no outcomes of :func:`pit`, or some are no probabilities."""
     if not values.numel():
         raise ValueError("there are no values: give at least one outcome of pit")
     missing = int(values.isnan().sum())
@@ -158,6 +159,12 @@ def _check_outcomes(values: Tensor) -> None:
         raise ValueError(
             f"{missing} of {values.numel()} values are nan, neither covered nor not: leave them "
             "out, or find out why the law has no distribution function there"
+        )
+    strange = values[(values < -ROUNDING) | (values > 1 + ROUNDING)]
+    if strange.numel():
+        raise ValueError(
+            f"{strange.numel()} of {values.numel()} values are no probabilities, the first "
+            f"{strange[0].item():g}: give the outcomes of pit, not targets or densities"
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Parts", "part_densities", "parts_of", "space_of"]
+__all__ = ["Parts", "draw", "part_densities", "parts_of", "space_of"]
 
 import math
 from typing import NamedTuple
@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution
 
-from vwta.distributions.atoms import safe_log
+from vwta.distributions.atoms import Atoms, safe_log
 from vwta.distributions.average import Average
 from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
 from vwta.geometry.kernels import VonMisesFisher
 from vwta.geometry.spaces import Box, Space, Sphere
+from vwta.seeds import seeded
 
 SAMPLES = 256  # of a law that has no parts of its own
 
@@ -55,11 +56,24 @@ def parts_of(law: Distribution, seed: int = 0) -> Parts:
         masses = masses.expand(shape).reshape(-1, law.components)
         return Parts(points, masses / masses.sum(-1, keepdim=True), means)
     source = torch.Generator().manual_seed(seed)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(torch.randint(2**31, (), generator=source)))
-        y = law.sample(torch.Size((SAMPLES,))).double().reshape(SAMPLES, -1, *law.event_shape)
+    y = draw(law, SAMPLES, int(torch.randint(2**31, (), generator=source)))
+    y = y.double().reshape(SAMPLES, -1, *law.event_shape)
     points = y.transpose(0, 1)
     return Parts(points, torch.full_like(points[..., 0], 1 / SAMPLES), points)
+
+
+def draw(law: Distribution, count: int, seed: int) -> Tensor:
+    """Samples `(count, *batch_shape, e)` of a law, the same for a seed, whatever threads there are.
+
+    Mixtures draw from a generator of their own; so do averages of them. Other laws may know no
+    other one than torch's.
+    """
+    members = law.laws if isinstance(law, Average) else [law]
+    if all(isinstance(each, Atoms) and each.points.device.type == "cpu" for each in members):
+        samples: Tensor = law.sample((count,), torch.Generator().manual_seed(seed))  # type: ignore[call-arg]
+        return samples
+    with seeded(seed):
+        return law.sample(torch.Size((count,)))
 
 
 def part_densities(law: Distribution, parts: Parts, y: Tensor) -> Tensor:

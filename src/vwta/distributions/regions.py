@@ -18,6 +18,7 @@ from torch import Size, Tensor
 from torch.distributions import Distribution
 
 from vwta.distributions.line import TruncatedKernels
+from vwta.distributions.parts import draw
 from vwta.distributions.profile import (
     BESIDE,
     Curves,
@@ -224,7 +225,4 @@ def _ends_of_parts(curves: Curves, threshold: Tensor) -> tuple[Tensor, Tensor]:
 
 def _log_densities(law: Distribution, samples: int, seed: int) -> Tensor:
     """Log-densities `(samples, B)` of a law at samples of its own, in float64."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        y = law.sample(torch.Size((samples,)))
-    return law.log_prob(y).double().reshape(samples, -1)
+    return law.log_prob(draw(law, samples, seed)).double().reshape(samples, -1)

@@ -56,8 +56,11 @@ def unbundled(path: Path) -> Iterator[Path]:
             raise BadArchive(f"{path} is damaged: {foreign(error)}. {remedy}") from error
         try:
             yield folder
-        except DataError as error:
+        except (DataError, FileNotFoundError) as error:
             if str(folder) not in str(error):
                 raise
             # The folder is gone when the message is read.
-            raise BadArchive(str(error).replace(str(folder), str(path))) from error
+            said = str(error).replace(str(folder), str(path))
+            raise BadArchive(
+                said if isinstance(error, DataError) else f"{said}. {remedy}"
+            ) from error

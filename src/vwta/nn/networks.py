@@ -20,14 +20,13 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from vwta.geometry.grids import bin_centres
 from vwta.nn.heads import Atoms, Head, HistogramHead, Link, MixtureHead, WTAHead
 from vwta.nn.segments import by_segments
 from vwta.nn.stacks import StackedHead, StackedLinear
-from vwta.seeds import stream
+from vwta.seeds import seeded, stream
 
 
 class MLP(nn.Sequential):
@@ -55,6 +54,7 @@ class Network(nn.Module):
         heads: how features become atoms.
 
     Example:
+        >>> import torch
         >>> trunk = nn.Sequential(nn.Conv1d(3, 8, 5), nn.GELU(), nn.Flatten())
         >>> network = Network(trunk, WTAHead(features=32, outputs=2, hypotheses=9))
         >>> network(torch.rand(5, 3, 8)).points.shape
@@ -99,6 +99,7 @@ class WTANetwork(Network):
         scores: `sigmoid` or `softmax`.
 
     Example:
+        >>> import torch
         >>> network = WTANetwork(inputs=1, outputs=2, hypotheses=9, widths=[256, 256], bounded=True)
         >>> points, logits = network(torch.rand(5, 1))
         >>> points.shape, logits.shape
@@ -134,6 +135,7 @@ class HistogramNetwork(Network):
         scores: `sigmoid` or `softmax`.
 
     Example:
+        >>> import torch
         >>> box = {"low": [-1.0, -1.0], "high": [1.0, 1.0]}
         >>> network = HistogramNetwork(inputs=1, widths=[256, 256], grid=[5, 4], **box)
         >>> points, logits = network(torch.rand(3, 1))
@@ -167,6 +169,7 @@ class MixtureNetwork(Network):
         bounded: whether means pass through a tanh, which keeps them in (-1, 1).
 
     Example:
+        >>> import torch
         >>> network = MixtureNetwork(inputs=1, outputs=2, components=9, widths=[16], bounded=True)
         >>> [part.shape for part in network(torch.rand(5, 1))]
         [torch.Size([5, 9, 2]), torch.Size([5, 9]), torch.Size([5, 9])]
@@ -190,8 +193,7 @@ def initialise(
         seed: the seed.
         build: makes a network of a specification, such as its class.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(stream(seed, "weights"))
+    with seeded(stream(seed, "weights")):
         return build(**specification)
 
 

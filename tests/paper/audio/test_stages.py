@@ -1,6 +1,7 @@
 """The audio study: features, trainings, predictions and metrics, on a few made scenes."""
 
 import math
+import shutil
 import signal
 from functools import partial
 from pathlib import Path
@@ -13,8 +14,8 @@ import torch
 from scipy.special import logsumexp
 from torch import Tensor
 
-from vwta.io.errors import Interrupted
-from vwta.io.storage import read_metadata, read_tensors
+from vwta.io.errors import Damaged, Interrupted
+from vwta.io.storage import read_metadata, read_tensors, write_tensors
 from vwta.nn import losses
 from vwta.nn.heads import Hypotheses
 from vwta.nn.networks import initialise
@@ -148,13 +149,44 @@ def test_rows_of_several_files_in_any_order() -> None:
     assert torch.equal(rows[order][torch.tensor([4, 0])].to("cpu")[0:9], whole[[4, 7]])
 
 
-def test_labels_of_another_run_are_refused(files: dict[str, Path], tmp_path: Path) -> None:
-    path = tmp_path / files["test"].name
-    np.save(path, np.zeros((2, 8, 100, 16), np.float16))
-    labels = files["test"].with_name("ov2_split1.safetensors")
-    (tmp_path / labels.name).write_bytes(labels.read_bytes())
-    with pytest.raises(ValueError, match=r"2 chunks, but 3 have labels\. Remedy: remove the file"):
+@pytest.fixture
+def copies(files: dict[str, Path], tmp_path: Path) -> dict[str, Path]:
+    """The files of features and their labels, to be changed."""
+    shutil.copy(files["test"].with_name("ov2_split1.safetensors"), tmp_path)
+    return {part: Path(shutil.copy(path, tmp_path)) for part, path in files.items()}
+
+
+def test_any_changed_byte_of_features_is_noticed(copies: dict[str, Path]) -> None:
+    path = copies["test"]
+    whole = path.read_bytes()
+    for position in (0, 7, 30, 127, 128, len(whole) // 2, len(whole) - 1):
+        content = bytearray(whole)
+        content[position] ^= 1 << position % 8
+        path.write_bytes(content)
+        with pytest.raises(Damaged, match=f"{path} is damaged: its hash .*Remedy: delete it"):
+            read_fold([path])
+    for other in (whole[:-2], whole + b"\0"):
+        path.write_bytes(other)
+        with pytest.raises(Damaged, match=f"{path} is damaged"):
+            read_fold([copies["train"], path])
+    path.write_bytes(whole)
+    assert len(read_fold([path]).features) == 3
+
+
+def test_features_of_another_job_are_refused(copies: dict[str, Path]) -> None:
+    """Of another run, with as many rows, or with another part's."""
+    path, labels = copies["test"], copies["test"].with_name("ov2_split1.safetensors")
+    stored = np.load(path)
+    np.save(path, stored + np.float16(1))
+    with pytest.raises(Damaged, match=rf"its hash is not the one that {labels} has"):
         read_fold([path])
+    shutil.copy(copies["train"], path)
+    with pytest.raises(Damaged, match="its hash is not"):
+        read_fold([path])
+    tensors, metadata = read_tensors(labels)
+    write_tensors(labels, tensors, {"names": metadata["names"]})  # as they were without hashes
+    with pytest.raises(Damaged, match="its hash is not"):
+        read_fold([copies["train"]])
 
 
 def test_targets_have_new_noise_in_each_epoch(files: dict[str, Path]) -> None:

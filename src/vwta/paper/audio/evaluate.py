@@ -70,9 +70,10 @@ def evaluate(
         output: file to write.
     """
     noise = Perturbation(settings.noise)
+    labels = {name: read_fold(files, checked=False) for name, files in folds.items()}
     targets = {
-        name: Targets.of(read_fold(files), noise, generator(settings.seed, "noise", name))
-        for name, files in folds.items()
+        name: Targets.of(fold, noise, generator(settings.seed, "noise", name))
+        for name, fold in labels.items()
     }
     _, direction, kind = dispersion.single_sources(targets["test"])
     truth = dispersion.dispersions(noise.mean(direction, kind), kind)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from vwta.io.provenance import provenance
-from vwta.io.storage import write_tensors
+from vwta.io.storage import sha256, write_tensors
 from vwta.paper.audio.ansyn import FRAMES_PER_SECOND, Scene, frame_labels, list_scenes, read_scene
 from vwta.paper.audio.spectrograms import FRAMES, scene_features, write_features
 
@@ -53,7 +53,8 @@ def make_features(
     :func:`vwta.paper.audio.spectrograms.write_features`, with a row for each chunk of 2 s, scene by
     scene. Labels are in one file, for each part and row: `kind` (classes, -1 where nothing
     sounds, int8 with shape `(N, T, S)`) and `direction` (unit vectors, 0 where nothing sounds,
-    float32 with shape `(N, T, S, 3)`), and the `names` of scenes.
+    float32 with shape `(N, T, S, 3)`), the `names` of scenes, and the SHA-256 of each file of
+    `features`, by which :func:`vwta.paper.audio.frames.read_fold` knows them.
 
     Arguments:
         scenes: folder of the scenes.
@@ -66,16 +67,19 @@ def make_features(
     """
     tensors: dict[str, Tensor] = {}
     names: dict[str, list[str]] = {}
+    digests: dict[str, str] = {}
     for part, path in features.items():
         found = list_scenes(scenes, [overlap], [split], [part])
         kinds: list[Tensor] = []
         directions: list[Tensor] = []
         write_features(path, _read(found, settings, kinds, directions), len(found))
+        digests[part] = sha256(path)
         tensors[f"{part}.kind"] = torch.cat(kinds)
         tensors[f"{part}.direction"] = torch.cat(directions)
         names[part] = [f"ov{overlap}_split{split}/{scene.name}" for scene in found]
     record = provenance(code=code, settings=asdict(settings))
-    write_tensors(labels, tensors, {"names": names, "provenance": record})
+    metadata = {"names": names, "features": digests, "provenance": record}
+    write_tensors(labels, tensors, metadata)
 
 
 def _read(

@@ -14,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vwta.io.storage import read_tensors
+from vwta.io.errors import Damaged
+from vwta.io.storage import read_tensors, sha256
 from vwta.paper.audio.perturbation import Perturbation
 from vwta.paper.audio.spectrograms import read_features
 from vwta.seeds import generator
@@ -86,23 +87,25 @@ class Fold:
         return noise.draw(self.direction, self.kind, source)
 
 
-def read_fold(files: Sequence[Path]) -> Fold:
-    """Fold of some files of features, each with its labels beside it.
+def read_fold(files: Sequence[Path], checked: bool = True) -> Fold:
+    """Fold of some files of features, each with its labels beside it, which have its SHA-256.
+
+    A file that is not as it was written, or that belongs to other labels, raises
+    :class:`~vwta.io.errors.Damaged`.
 
     Arguments:
         files: `ov1_split2_train.npy` and so on, of
             :func:`vwta.paper.audio.features.make_features`.
+        checked: whether to compare the SHA-256, for which all of a file is read. It can be left out
+            where only labels are looked at.
     """
     features, kinds, directions, scenes = [], [], [], []
     for file in files:
         part = file.stem.rpartition("_")[2]
-        tensors, metadata = read_tensors(labels_of(file))
+        tensors, metadata = read_tensors(labels_of(file), hashed=True)
+        if checked and metadata.get("features", {}).get(part) != sha256(file):
+            raise Damaged(file, f"its hash is not the one that {labels_of(file)} has")
         rows, names = read_features(file), metadata["names"][part]
-        if len(rows) != len(tensors[f"{part}.kind"]):
-            raise ValueError(
-                f"{file}: {len(rows)} chunks, but {len(tensors[f'{part}.kind'])} have labels. "
-                "Remedy: remove the file and compute it again"
-            )
         features.append(rows)
         kinds.append(tensors[f"{part}.kind"].long())
         directions.append(tensors[f"{part}.direction"])
