@@ -43,7 +43,8 @@ RESULTS, PUBLISHED = Path("results"), Path("docs", "results")
 SCRIPTS = {
     r"seed\d+|splits": "train_{}",
     r"metrics": "evaluate_{}",
-    r"evaluation|searches": "evaluate_uci",
+    r"evaluation": "evaluate_uci",
+    r"searches": "tune_{}",
     r"emd_seed\d+": "evaluate_emd",
     r"emd_truth": "evaluate_emd_truth",
     r"properties": "evaluate_properties",
@@ -180,6 +181,8 @@ def faults_of(name: str, facts: Mapping[str, Any], study: str, today: Today) -> 
         yield Fault(stage, f"the configuration has no protocol {protocol}")
         return
     yield from _faults(stage, protocol, dataset, record, study, today)
+    if "tuning" in record and record["tuning"]["code"] != today.code(f"tune_{study}"):
+        yield Fault(f"tune_{study}", "other code")
     trainer = today.study(study).trainer(protocol)
     trainings = [
         *record.get("trainings", ()),

@@ -12,6 +12,7 @@ from torch import Tensor
 from vwta.distributions.average import Average
 from vwta.distributions.bandwidth import tune
 from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
+from vwta.paper.searches import at_border
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def find(
     middle, tried, border = (low + high) / 2, tuple[tuple[float, float], ...](), True
     if low < high:
         found = tune(law, y, low, high, tolerance, search.scale)
-        border = found.interval[0] <= low * (1 + 1e-9) or found.interval[1] >= high * (1 - 1e-9)
+        border = at_border(found.interval, low, high)
         if search.takes == "lowest":
             return Found(found.at, found.tried, border)
         middle, tried = sum(found.interval) / 2, found.tried
