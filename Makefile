@@ -37,7 +37,7 @@ unexport PYTHONPATH PYTHONHOME
 export PYTHONNOUSERSITE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce plan record publish report verify adopt test test-cluster test-faults
+.PHONY: help reproduce plan record publish report verify adopt deposit test test-cluster test-faults
 .PHONY: bench fuzz setup cluster lock envs clean tier study
 
 help: ## list the targets
@@ -66,6 +66,9 @@ publish: tier study setup ## merge metrics of STUDY at TIER into docs/results, d
 	@$(IN_VENV) python -m vwta.workflow.configuration $(ARGS) $(CONFIG)
 	@$(IN_VENV) snakemake $(ARGS) --nolock --quiet host reason rules $(CONFIG) -- $(PUBLISH)
 	@cat results/$(TIER)/logs/$(PUBLISH).log
+
+deposit: tier study setup ## write the networks of STUDY at TIER as an archive that others can fetch
+	@$(IN_VENV) python -m vwta.workflow.deposit results/$(TIER) $(filter-out all,$(STUDY))
 
 verify: setup ## name results of other code, configuration or data than today's
 	@$(IN_VENV) python -m vwta.workflow.verify $(ARGS)

@@ -119,9 +119,6 @@ use rule train_synthetic as train_synthetic_stack with:
         work=STUDY.training_work,
 
 
-ruleorder: train_synthetic_stack > train_synthetic
-
-
 rule tune_synthetic:
     """Search the bandwidths of all networks trained on a problem."""
     input:

@@ -78,6 +78,10 @@ class SyntheticStudy(Study):
         rows = {name: data[name] for name in ("epochs_see", "clouds")}
         return {**self.protocols[wildcards.protocol]["training"], **rows}
 
+    def trained_with(self, wildcards: Any) -> dict[str, Any]:
+        """All settings that the job's network records."""
+        return {**self["training"], **self.training(wildcards), "bins": self.bins(wildcards)}
+
     def bins(self, wildcards: Any) -> dict[str, Any] | None:
         """The bins of a histogram with the job's K, None for another model."""
         grid = self.grid(wildcards)

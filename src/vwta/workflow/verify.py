@@ -116,10 +116,8 @@ class Today:
     def settings(self, study: str, wildcards: SimpleNamespace) -> Any:
         """The settings of a training, as JSON has them."""
         own: Any = self.study(study)
-        found = own.training(wildcards)
-        if study == "synthetic":
-            found = {**own["training"], **found, "bins": own.bins(wildcards)}
-        return json.loads(json.dumps(found))
+        found = own.trained_with if study == "synthetic" else own.training
+        return json.loads(json.dumps(found(wildcards)))
 
     @cache  # noqa: B019
     def data(self, study: str, protocol: str, dataset: str) -> str | None:
