@@ -2,6 +2,8 @@
 PYTHON ?= python3
 TIER ?= quick
 STUDY ?= all
+REVISION ?= HEAD
+STAGE ?=
 KILLS ?= 20
 CASES ?= 5000
 ARGS ?=
@@ -35,7 +37,7 @@ unexport PYTHONPATH PYTHONHOME
 export PYTHONNOUSERSITE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce plan record publish report verify test test-cluster test-faults
+.PHONY: help reproduce plan record publish report verify adopt deposit test test-cluster test-faults
 .PHONY: bench fuzz setup cluster lock envs clean tier study
 
 help: ## list the targets
@@ -43,6 +45,7 @@ help: ## list the targets
 	@echo
 	@echo "TIER=$(TIER)  one of: $(TIERS)"
 	@echo "STUDY=$(STUDY)  what to publish, one of: $(STUDIES)"
+	@echo "REVISION=$(REVISION)  with which adopt compares the code; STAGE=$(STAGE)  which scripts, all if none"
 	@echo "KILLS=$(KILLS)  how often test-faults kills"
 	@echo "CASES=$(CASES)  how many laws fuzz tries"
 	@echo "ARGS=$(ARGS)  more arguments for snakemake (reproduce, plan, publish) or pytest (test)"
@@ -63,9 +66,16 @@ publish: tier study setup ## merge metrics of STUDY at TIER into docs/results, d
 	@$(IN_VENV) python -m vwta.workflow.configuration $(ARGS) $(CONFIG)
 	@$(IN_VENV) snakemake $(ARGS) --nolock --quiet host reason rules $(CONFIG) -- $(PUBLISH)
 	@cat results/$(TIER)/logs/$(PUBLISH).log
+	@$(IN_VENV) python -m vwta.workflow.crate
+
+deposit: tier study setup ## write the networks of STUDY at TIER as an archive that others can fetch
+	@$(IN_VENV) python -m vwta.workflow.deposit results/$(TIER) $(filter-out all,$(STUDY))
 
 verify: setup ## name results of other code, configuration or data than today's
 	@$(IN_VENV) python -m vwta.workflow.verify $(ARGS)
+
+adopt: setup ## show that changes since REVISION change no bits of STAGE (all), and record it
+	@$(IN_VENV) python -m vwta.workflow.adopt $(REVISION) $(STAGE)
 
 report: setup ## build the page of the published runs in docs/results; nothing is trained
 	@$(IN_VENV) snakemake $(ARGS) --nolock --quiet all -- results/report/index.html && echo results/report/index.html

@@ -33,9 +33,9 @@ LIMIT = 1800  # seconds
 ASKED = {
     "rule_generate_generate_synthetic": 1,
     "rule_synthetic_training_train_synthetic": 1,
-    "rule_synthetic_evaluation_evaluate_synthetic": 1,
+    "rule_synthetic_evaluation_evaluate_synthetic_tune_synthetic": 1,
     "rule_prepare_uci": 1,
-    "rule_uci_evaluate_uci_train_uci": 1,
+    "rule_uci_evaluate_uci_train_uci_tune_uci": 1,
     "rule_audio_features_features_audio_make_scenes": 3,
     "rule_train_audio": 2,  # the first is cancelled
     "rule_audio_prediction_predict_audio": 1,
@@ -154,7 +154,7 @@ def test_every_job_went_through_slurm_and_small_ones_together(through_slurm: Out
     assert {kind: asked.count(kind) for kind in asked} == ASKED
     logs = (through_slurm.tree / RESULTS / "logs").rglob("*.log")
     jobs = [path for path in logs if "collect" not in path.parts]
-    assert (len(jobs), len(asked)) == (22, 11)
+    assert (len(jobs), len(asked)) == (25, 11)
 
 
 def test_slurm_noted_the_end_of_every_job(through_slurm: Outcome) -> None:
@@ -184,7 +184,7 @@ def test_a_cancelled_training_is_submitted_again_and_resumes(through_slurm: Outc
 
 def test_results_equal_those_of_a_local_run(through_slurm: Outcome, local: Path) -> None:
     tables = sorted(path.relative_to(local) for path in (local / RESULTS).rglob("*.parquet"))
-    assert len(tables) == 6
+    assert len(tables) == 9
     for path in tables:
         ours, theirs = (read_table(tree / path) for tree in (through_slurm.tree, local))
         assert ours.equals(theirs), path

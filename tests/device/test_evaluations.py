@@ -20,13 +20,17 @@ from vwta.io.storage import read_tensors
 from vwta.nn.heads import Components, Hypotheses
 from vwta.nn.networks import initialise
 from vwta.paper.audio import evaluate as audio
+from vwta.paper.audio import tune as audio_tuning
 from vwta.paper.audio.ansyn import CLASSES
 from vwta.paper.audio.predict import Predictions, predict
 from vwta.paper.audio.targets import Targets
 from vwta.paper.networks import build
 from vwta.paper.synthetic import evaluate as synthetic
+from vwta.paper.synthetic import tune as synthetic_tuning
 from vwta.paper.theory.optimality import Wins, centroid_square, score_tv
 from vwta.paper.uci import evaluate as uci
+from vwta.paper.uci import tune as uci_tuning
+from vwta.paper.uci.trained import Selection, SplitRows, Trained
 from vwta.training.stacking import Rows
 
 ROWS = 12
@@ -34,7 +38,7 @@ SEARCH = {"low": 0.1, "high": 2.0, "tolerance": 1.0}
 SYNTHETIC = synthetic.Settings(
     h=[0.3],
     capped={"epsilon": 1e-7, "cap": 16.1},
-    tuning={"methods": ["v_wta"], **SEARCH},
+    tuned=["v_wta"],
     low=GRID["low"],
     high=GRID["high"],
     selected_by="loss",
@@ -45,7 +49,6 @@ UCI = uci.Settings(
     seed=0,
     held_out=0.2,
     selected_by=None,
-    search={**SEARCH, "units": "standardised", "scale": "log", "takes": "lowest"},
     domain="published",
     ensembles=True,
     level=0.9,
@@ -53,7 +56,7 @@ UCI = uci.Settings(
 AUDIO = audio.Settings(
     seed=0,
     h=[0.3],
-    tuning={"methods": ["v_wta"], **SEARCH, "targets": 8},
+    tuned=["v_wta"],
     monte_carlo={"points": 50, "targets": 5},
     noise=NOISE,
 )
@@ -63,7 +66,7 @@ SIZES = {
     "hist": GRID,
 }
 # Waits for the device: most of them find the cells of a law, whatever the number of its rows.
-WAITS = {"synthetic": 620, "uci": 805, "audio": 470, "theory": 110}
+WAITS = {"synthetic": 620, "uci": 965, "audio": 470, "theory": 110}
 Metrics = list[Mapping[str, Any]]
 
 
@@ -79,8 +82,12 @@ def of_synthetic(kind: str, on: Move) -> Metrics:
     points = synthetic.Targets("", x, y, inside, on(numbers(ROWS, seed=2)))
     net = network(kind, 0, on)
     held_out = {"x_validation": x, "y_validation": y}
-    bandwidths = synthetic._bandwidths(kind, net, held_out, SYNTHETIC)
-    return [*synthetic._measure(kind, net, points, bandwidths, SYNTHETIC)]
+    own = {name: getattr(SYNTHETIC, name) for name in ("low", "high", "selected_by")}
+    tuning = synthetic_tuning.Settings({"methods": ["v_wta"], **SEARCH}, **own)
+    tried = [*synthetic_tuning.searched(kind, net, held_out, tuning)]
+    chosen = {row["method"]: row["h"] for row in tried if row["chosen"]}
+    bandwidths = synthetic._bandwidths(kind, chosen, SYNTHETIC)
+    return [*tried, *synthetic._measure(kind, net, points, bandwidths, SYNTHETIC)]
 
 
 def of_uci(kind: str, on: Move) -> Metrics:
@@ -88,7 +95,12 @@ def of_uci(kind: str, on: Move) -> Metrics:
     nets = [network(kind, seed, on, **line) for seed in (0, 1)]
     rows = [Rows(on(numbers(ROWS, 1, seed=s)), on(numbers(ROWS, 1, seed=s + 1))) for s in (0, 2)]
     about = {"network": {"kind": kind}, "diverged": [0, 0]}
-    found = uci._measure(nets, nets, about, uci._Split(*rows, 0.5, 2.0), 0.1, UCI)
+    one = Trained(kind, 0, nets, nets, SplitRows(*rows, 0.5, 2.0), about)
+    search = {**SEARCH, "units": "standardised", "scale": "log", "takes": "lowest"}
+    common = {field.name: getattr(UCI, field.name) for field in fields(Selection)}
+    tried = [*uci_tuning.searched(one, uci_tuning.Settings(**common, search=search))]
+    chosen = {(row["method"], row["seed"], 0): row["h"] for row in tried if row["chosen"]}
+    found = [*tried, *uci._measure(one, chosen, 0.1, UCI)]
     return [{name: row[name] for name in row if name != "seconds"} for row in found]
 
 
@@ -102,9 +114,12 @@ def of_audio(kind: str, on: Move) -> Metrics:
     sounds[: ROWS // 2, 1] = -1
     frame = torch.arange(ROWS)
     targets = Targets(*map(on, (direction[:, 0], frame, direction, sounds)))
-    found = {name: Predictions(kind, atoms, {}) for name in ("validation", "test")}
+    found = Predictions(kind, atoms, {})
+    tuning = {"methods": ["v_wta"], **SEARCH, "targets": 8}
+    tried = [*audio_tuning.searched(found, targets, audio_tuning.Settings(0, tuning, NOISE))]
+    chosen = {row["method"]: row["h"] for row in tried if row["chosen"]}
     truth = {name: (1.0 + index, 1) for index, name in enumerate(CLASSES)}
-    return [*audio._measure(found, dict.fromkeys(found, targets), AUDIO, truth)]
+    return [*tried, *audio._measure(found, targets, chosen, AUDIO, truth)]
 
 
 def of_theory(kind: str, on: Move) -> Metrics:

@@ -11,6 +11,7 @@ import pytest
 import torch
 import yaml
 from torch import Tensor, nn
+from tuned import evaluate_synthetic
 
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_table, write_table
@@ -45,7 +46,7 @@ CORNERS: dict[str, Any] = {"low": [-1.0, -1.0], "high": [1.0, 1.0]}
 EVALUATION = measuring.Settings(
     h=[0.2, 0.5],
     capped={"epsilon": 1e-7, "cap": 16.1},
-    tuning={"methods": ["toy"], "low": 0.01, "high": 2.0, "tolerance": 0.1},
+    tuned=["toy"],
     **CORNERS,
     selected_by="loss",
     large={"rows": 100, "seed": 3},
@@ -102,7 +103,7 @@ def trained(toy: str, tmp_path: Path) -> Path:
 def test_a_toy_method_is_trained_and_measured(trained: Path) -> None:
     network, data = trained / "network", trained / "data"
     output = MetricsFile(trained / "metrics", "synthetic", "paper", "single_gaussian", code="")
-    measuring.evaluate([network], data, SingleGaussian(), EVALUATION, output)
+    evaluate_synthetic([network], data, SingleGaussian(), EVALUATION, output)
     table = read_table(output.path)
     nll = table[(table["metric"] == "nll") & (table["method"] == "toy")]
     assert nll["h"].tolist()[:2] == [0.2, 0.5]

@@ -86,6 +86,7 @@ def synthetic(config: dict[str, Any], protocols: dict[str, dict[str, Any]]) -> C
         else:
             jobs["train_synthetic"] += size(scope, "datasets", "models", "K", "seeds")
     for stage, rule in (
+        ("evaluation", "tune_synthetic"),
         ("evaluation", "evaluate_synthetic"),
         ("properties", "evaluate_properties"),
     ):
@@ -127,7 +128,7 @@ def uci(config: dict[str, Any]) -> Counter[str]:
         if "networks_of" not in one
     )
     jobs["train_uci"] -= sum(of.get("year") == 0 for of in study["splits_of"].values())
-    jobs["evaluate_uci"] = len(sets) * len(switches) + len(clean)
+    jobs["tune_uci"] = jobs["evaluate_uci"] = len(sets) * len(switches) + len(clean)
     jobs["collect"] = 2  # metrics and searches
     jobs["figure_uci"] = len(protocols)
     # Searches of the two ensembles with a bandwidth.
@@ -148,7 +149,8 @@ def audio(config: dict[str, Any]) -> Counter[str]:
     jobs = Counter(lock_ansyn=1, fetch_ansyn=archives, unpack_ansyn=archives)
     jobs += Counter(features_audio=archives, train_audio=trained)
     jobs += Counter(predict_audio=sum(used.values()))
-    jobs += Counter(evaluate_audio=len(study["protocols"]), show_audio=len(study["protocols"]))
+    for rule in ("tune_audio", "evaluate_audio", "show_audio"):
+        jobs[rule] = len(study["protocols"])
     jobs["figure_audio"] = len(study["protocols"])
     jobs["figure"] = 2 * len(study["protocols"]) + len(own)  # scenes, on a map and on the sphere
     return jobs + Counter(["collect", "collect_curves", "table_audio"])

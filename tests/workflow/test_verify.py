@@ -116,6 +116,19 @@ def test_metrics_are_stale_with_their_networks(folder: Path) -> None:
         assert [f"{stage}: {why}" for stage, why in faults] == wanted
 
 
+def test_metrics_are_stale_with_the_search_for_their_bandwidths(folder: Path) -> None:
+    today = Today(ROOT, TIER, folder)
+    place = f"x/synthetic/{Path(RUN).parents[2]}"
+    known = {"data": record(folder)["data"], "trainings": []}
+    for code, wanted in ((today.code("tune_synthetic"), []), ("other", ["tune_synthetic"])):
+        own = {**known, "code": today.code("evaluate_synthetic"), "tuning": {"code": code}}
+        faults = faults_of(f"{place}/metrics.parquet", {"provenance": own}, "synthetic", today)
+        assert [fault.stage for fault in faults] == wanted
+        facts = {"provenance": {**known, "code": code}}
+        faults = faults_of(f"{place}/searches.parquet", facts, "synthetic", today)
+        assert [fault.stage for fault in faults] == wanted
+
+
 def test_data_that_change_make_all_stale(folder: Path) -> None:
     data = folder / "synthetic/paper/single_gaussian/data.safetensors"
     write_tensors(data, {"x": torch.ones(2)}, {})

@@ -1,8 +1,9 @@
-# The audio study: scenes (rules/data.smk) -> features -> train -> predict -> evaluate -> collect.
+# The audio study: scenes (rules/data.smk) -> features -> train -> predict -> tune -> evaluate -> collect.
 
 AUDIO_RUN = "{protocol}/{dataset}/{model}/K{K}"
 AUDIO_NETWORK = f"{AUDIO}/{AUDIO_RUN}/seed{{seed}}.safetensors"
 AUDIO_PREDICTIONS = f"{AUDIO}/{AUDIO_RUN}/predictions_seed{{seed}}.safetensors"
+AUDIO_SEARCHES = f"{AUDIO}/{{protocol}}/{{dataset}}/searches.parquet"
 AUDIO_SHOWN = f"{AUDIO}/{AUDIO_RUN}/scenes_seed{{seed}}.safetensors"
 TARGETS["audio"] = expand(
     f"{AUDIO}/metrics/{{table}}.parquet", table=["evaluation", "curves"]
@@ -93,15 +94,37 @@ rule predict_audio:
         "../scripts/predict_audio.py"
 
 
+rule tune_audio:
+    """Search the bandwidths of all networks of a protocol."""
+    input:
+        predictions=lambda wildcards: AUDIO_STUDY.runs(
+            None, AUDIO_PREDICTIONS, [wildcards.protocol]
+        ),
+        validation=AUDIO_STUDY.fold("validation"),
+        labels=AUDIO_STUDY.labels("validation"),
+    output:
+        AUDIO_SEARCHES,
+    log:
+        f"{LOGS}/tune_audio/{{protocol}}/{{dataset}}.log",
+    resources:
+        mem_mb=growing(6000),
+        runtime=growing(240),
+    params:
+        settings=AUDIO_STUDY.tuning,
+        code=code("tune_audio.py"),
+    script:
+        "../scripts/tune_audio.py"
+
+
 rule evaluate_audio:
     """Measure the estimators of all networks of a protocol."""
     input:
         predictions=lambda wildcards: AUDIO_STUDY.runs(
             None, AUDIO_PREDICTIONS, [wildcards.protocol]
         ),
-        validation=AUDIO_STUDY.fold("validation"),
         test=AUDIO_STUDY.fold("test"),
-        labels=AUDIO_STUDY.labels("validation", "test"),
+        labels=AUDIO_STUDY.labels("test"),
+        searches=AUDIO_SEARCHES,
     output:
         f"{AUDIO}/{{protocol}}/{{dataset}}/metrics.parquet",
     log:
@@ -110,7 +133,7 @@ rule evaluate_audio:
         mem_mb=growing(6000),
         runtime=growing(240),
     params:
-        settings={**AUDIO_STUDY["evaluation"], "noise": AUDIO_STUDY["noise"]},
+        settings=AUDIO_STUDY.evaluation,
         code=code("evaluate_audio.py"),
     script:
         "../scripts/evaluate_audio.py"

@@ -18,7 +18,7 @@ from vwta.workflow.configuration import (
     refuse,
 )
 from vwta.workflow.digest import digest, share
-from vwta.workflow.study import growing, unrecorded, warnings
+from vwta.workflow.study import growing, measuring, unrecorded, warnings
 from vwta.workflow.synthetic import SyntheticStudy
 from vwta.workflow.uci import UCIStudy
 

@@ -39,7 +39,7 @@ FIGURE = {
 HEADLINE_FIRST = [HEADLINE, *(name for name in STUDY.protocols if name != HEADLINE)]
 
 for target, names in {
-    "figures": PICTURES,
+    "synthetic_figures": PICTURES,
     "uci_figures": UCI_PICTURES,
     "audio_figures": [*AUDIO_PICTURES, *AUDIO_SCENES],
 }.items():
@@ -53,21 +53,21 @@ for target, names in {
     TARGETS[target] = expand(
         f"{TABLES}/{{name}}.{{suffix}}", name=names, suffix=["csv", "md", "tex"]
     )
-TARGETS["tables"] = expand(
+TARGETS["synthetic_tables"] = expand(
     f"{TABLES}/{{name}}.{{suffix}}", name=["protocols", "unused"], suffix=["csv", "md"]
 )
 
 
-rule figures:
+rule synthetic_figures:
     """Figures of the synthetic study."""
     input:
-        TARGETS["figures"],
+        TARGETS["synthetic_figures"],
 
 
-rule tables:
+rule synthetic_tables:
     """Tables of the synthetic study."""
     input:
-        TARGETS["tables"],
+        TARGETS["synthetic_tables"],
 
 
 rule uci_figures:

@@ -1,10 +1,11 @@
-# The synthetic study: generate -> train -> evaluate, measure distances, predict -> collect.
+# The synthetic study: generate -> train -> tune -> evaluate, measure distances, predict -> collect.
 
 PROBLEM = "{protocol}/{dataset}"
 RUN = "{protocol}/{dataset}/{model}/K{K}"
 NETWORK = f"{SYNTHETIC}/{RUN}/seed{{seed}}.safetensors"
 DISTANCES = f"{SYNTHETIC}/{RUN}/emd_seed{{seed}}.parquet"
 PREDICTIONS = f"{SYNTHETIC}/{RUN}/predictions_seed{{seed}}.safetensors"
+SEARCHES = f"{SYNTHETIC}/{PROBLEM}/searches.parquet"
 DATA_FILE = f"{SYNTHETIC}/{PROBLEM}/data.safetensors"
 DATA = STUDY.data(DATA_FILE)
 # Problems without bandwidths of their own are left out.
@@ -122,7 +123,26 @@ use rule train_synthetic as train_synthetic_stack with:
         work=STUDY.training_work,
 
 
-ruleorder: train_synthetic_stack > train_synthetic
+rule tune_synthetic:
+    """Search the bandwidths of all networks trained on a problem."""
+    input:
+        data=DATA,
+        networks=STUDY.networks("evaluation", NETWORK),
+    output:
+        SEARCHES,
+    log:
+        f"{LOGS}/tune_synthetic/{PROBLEM}.log",
+    resources:
+        mem_mb=growing(2000),
+        runtime=growing(30),
+        work=STUDY.evaluation_work,
+    params:
+        tuning=STUDY["evaluation"]["tuning"],
+        protocol=STUDY.selected,
+        domain=STUDY["domain"],
+        code=code("tune_synthetic.py"),
+    script:
+        "../scripts/tune_synthetic.py"
 
 
 rule train_synthetic_local:
@@ -154,6 +174,7 @@ rule evaluate_synthetic:
     input:
         data=DATA,
         networks=STUDY.networks("evaluation", NETWORK),
+        searches=SEARCHES,
     output:
         f"{SYNTHETIC}/{PROBLEM}/metrics.parquet",
     log:
@@ -164,7 +185,7 @@ rule evaluate_synthetic:
         work=STUDY.evaluation_work,
     params:
         law=STUDY.law,
-        evaluation=STUDY["evaluation"],
+        evaluation=measuring(STUDY["evaluation"]),
         protocol=STUDY.likelihood,
         domain=STUDY["domain"],
         code=code("evaluate_synthetic.py"),

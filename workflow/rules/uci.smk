@@ -1,7 +1,8 @@
-# The UCI study: prepare (rules/data.smk) -> train -> evaluate -> collect.
+# The UCI study: prepare (rules/data.smk) -> train -> tune -> evaluate -> collect.
 
 UCI_RUN = "{protocol}/{dataset}"
 UCI_NETWORKS = f"{UCI}/{UCI_RUN}/{{model}}/K{UCI_STUDY['K']}/splits.zip"
+UCI_SEARCHES = f"{UCI}/{UCI_RUN}/searches.parquet"
 TARGETS["uci"] = expand(
     f"{UCI}/metrics/{{table}}.parquet", table=["evaluation", "searches"]
 )
@@ -46,14 +47,34 @@ rule train_uci:
         "../scripts/train_uci.py"
 
 
-rule evaluate_uci:
-    """Tune bandwidths and measure the estimators of all networks trained on a data set."""
+rule tune_uci:
+    """Search the bandwidths of all networks trained on a data set."""
     input:
         unpack(UCI_STUDY.networks_by_model(UCI_NETWORKS)),
         data=lambda wildcards: uci_table(wildcards.dataset),
     output:
-        metrics=f"{UCI}/{UCI_RUN}/evaluation.parquet",
-        searches=f"{UCI}/{UCI_RUN}/searches.parquet",
+        UCI_SEARCHES,
+    log:
+        f"{LOGS}/tune_uci/{UCI_RUN}.log",
+    resources:
+        mem_mb=growing(3000),
+        runtime=growing(60),
+    params:
+        settings=UCI_STUDY.tuning,
+        splits=UCI_STUDY.splits_by_model,
+        code=code("tune_uci.py"),
+    script:
+        "../scripts/tune_uci.py"
+
+
+rule evaluate_uci:
+    """Measure the estimators of all networks trained on a data set."""
+    input:
+        unpack(UCI_STUDY.networks_by_model(UCI_NETWORKS)),
+        data=lambda wildcards: uci_table(wildcards.dataset),
+        searches=UCI_SEARCHES,
+    output:
+        f"{UCI}/{UCI_RUN}/evaluation.parquet",
     log:
         f"{LOGS}/evaluate_uci/{UCI_RUN}.log",
     resources:

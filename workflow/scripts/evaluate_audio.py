@@ -9,9 +9,8 @@ from vwta.workflow.metrics_file import metrics_file
 with job(snakemake):
     evaluate(
         predictions=[Path(file) for file in snakemake.input.predictions],
-        folds={
-            name: [Path(file) for file in snakemake.input[name]] for name in ("validation", "test")
-        },
+        fold=[Path(file) for file in snakemake.input.test],
+        searches=Path(snakemake.input.searches),
         settings=Settings(**snakemake.params.settings),
         output=metrics_file(snakemake, "audio"),
     )

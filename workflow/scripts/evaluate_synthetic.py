@@ -12,6 +12,7 @@ with job(snakemake):
     evaluate(
         networks=[Path(path) for path in snakemake.input.networks],
         data=Path(snakemake.input.data),
+        searches=Path(snakemake.input.searches),
         law=law_of_split(snakemake.wildcards.dataset, "test", **params.law),
         settings=Settings(**params.evaluation, **params.domain, **params.protocol),
         output=metrics_file(snakemake, "synthetic"),

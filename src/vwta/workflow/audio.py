@@ -10,7 +10,7 @@ from typing import Any
 
 from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.methods import PROPOSED
-from vwta.workflow.study import Study
+from vwta.workflow.study import Study, measuring
 
 NOTES = {"ansyn": "ansyn*", "resynthesis": "sounds", "synthetic": ".none"}
 
@@ -94,6 +94,17 @@ class AudioStudy(Study):
         """Which weights of a training the job's protocol takes."""
         found: str = self.protocols[wildcards.protocol]["evaluation"]["selected_by"]
         return found
+
+    @property
+    def evaluation(self) -> dict[str, Any]:
+        """All that evaluations depend on, besides predictions and targets."""
+        return {**measuring(self["evaluation"]), "noise": self["noise"]}
+
+    @property
+    def tuning(self) -> dict[str, Any]:
+        """All that searches for bandwidths depend on, likewise."""
+        own = {name: self["evaluation"][name] for name in ("seed", "tuning")}
+        return {**own, "noise": self["noise"]}
 
     def training_work(self, wildcards: Any) -> int:
         """Thousands of passes of a band of a chunk of sound through a filter."""

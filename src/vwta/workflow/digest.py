@@ -10,13 +10,17 @@ Five modules are left out. `vwta/__init__.py` only re-exports names, and would o
 job to every module. `vwta.io.provenance` writes down how a result came about and computes none of
 it; `vwta.io.errors` says why there is none; `vwta.workflow.lock` says who works in a folder;
 `vwta.workflow.networks` refuses networks that belong to another job.
+
+A change of code that was shown to change no bits (:mod:`vwta.workflow.adopt`) is listed in
+config/adopted.csv beside the scripts: its digest is that of the code before.
 """
 
 from __future__ import annotations
 
-__all__ = ["SOURCE", "digest", "share", "sources"]
+__all__ = ["ADOPTED", "SOURCE", "digest", "share", "sources"]
 
 import ast
+import csv
 import hashlib
 import os
 import re
@@ -27,6 +31,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2]
 PACKAGE = "vwta"
+ADOPTED = Path("config", "adopted.csv")  # below the folder of the workflow's sources
 SHELL_SAFE = re.compile(r"[\w./+@%=,:-]+")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")  # fields that hold statements
@@ -48,7 +53,14 @@ def digest(script: Path, *modules: str) -> str:
         modules: names of modules that the script imports by a name that it is given. Only a script
             for which some are named may import by a computed name.
     """
-    return _digest_of(Path(script), modules)
+    script = Path(script)
+    found = _digest_of(script, modules)
+    equal = _adopted(script.parents[2] / ADOPTED) if len(script.parents) > 2 else {}
+    seen: set[str] = set()
+    while (script.stem, found) in equal and found not in seen:
+        seen.add(found)
+        found = equal[script.stem, found]
+    return found
 
 
 def sources(script: Path, *modules: str) -> list[Path]:
@@ -90,6 +102,15 @@ def _digest_of(script: Path, modules: tuple[str, ...]) -> str:
         file = script if name is None else _find(name)
         total.update(f"{name}:{_content(_text(file))}\n".encode())
     return total.hexdigest()[:16]
+
+
+@cache
+def _adopted(table: Path) -> dict[tuple[str, str], str]:
+    """For stages and their digests, the digests of codes that were shown to give the same bits."""
+    if not table.is_file():
+        return {}
+    with table.open(newline="", encoding="utf-8") as file:
+        return {(row["stage"], row["digest"]): row["equals"] for row in csv.DictReader(file)}
 
 
 def _closure(script: Path, modules: tuple[str, ...] = ()) -> set[str]:

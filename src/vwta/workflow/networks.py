@@ -6,7 +6,7 @@ another tier or protocol, or trained on other data, the two differ, and the job 
 
 from __future__ import annotations
 
-__all__ = ["check_networks"]
+__all__ = ["check_networks", "records"]
 
 import json
 import re
@@ -45,6 +45,16 @@ def check_networks(paths: Iterable[str], data: str | None = None) -> None:
         named = {name: value for name, value in place.groupdict().items() if value is not None}
         for file, wanted, metadata in _members(Path(path), named):
             _compare(file, {**wanted, "data": digest} if digest else wanted, metadata)
+
+
+def records(path: Path) -> Iterator[dict[str, Any]]:
+    """The record of each network of a file."""
+    for name, _, metadata in _members(path, {}):
+        try:
+            record: dict[str, Any] = json.loads(metadata["provenance"])
+        except (KeyError, ValueError) as error:
+            raise Damaged(name, f"it does not say how it was trained: {error}") from error
+        yield record
 
 
 def _compare(file: str, wanted: dict[str, Any], metadata: dict[str, str]) -> None:

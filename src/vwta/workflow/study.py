@@ -5,7 +5,7 @@ Methods that take `wildcards` are passed to Snakemake, which calls them with tho
 
 from __future__ import annotations
 
-__all__ = ["Study", "growing", "taken_from", "unrecorded", "warnings"]
+__all__ = ["Study", "growing", "measuring", "taken_from", "unrecorded", "warnings"]
 
 import itertools
 import math
@@ -122,6 +122,12 @@ class Study:
 def taken_from(owner: Callable[[str], str], pattern: str) -> Callable[[Any], str]:
     """Input function: a pattern's path in another protocol, which follows from the job's own."""
     return lambda wildcards: pattern.format(**{**wildcards, "protocol": owner(wildcards.protocol)})
+
+
+def measuring(evaluation: Mapping[str, Any]) -> dict[str, Any]:
+    """A section on evaluation without the search for bandwidths, but for the methods with one."""
+    own = {name: value for name, value in evaluation.items() if name != "tuning"}
+    return {**own, "tuned": evaluation["tuning"]["methods"]}
 
 
 def growing(amount: int) -> Callable[[Any, int], int]:

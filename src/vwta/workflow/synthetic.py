@@ -84,6 +84,12 @@ class SyntheticStudy(Study):
         own, widths = dict(switches["local"]), sizes.pop("widths")
         return {"plan": {**sizes, **own.pop("plan")}, "widths": widths, **own, **self["domain"]}
 
+    def trained_with(self, wildcards: Any) -> dict[str, Any]:
+        """All settings that the job's network records."""
+        if wildcards.model == "local":
+            return self.local_training(wildcards)
+        return {**self["training"], **self.training(wildcards), "bins": self.bins(wildcards)}
+
     def bins(self, wildcards: Any) -> dict[str, Any] | None:
         """The bins of a histogram with the job's K, None for another model."""
         grid = self.grid(wildcards)

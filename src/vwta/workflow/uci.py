@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["UCIStudy"]
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -111,6 +111,16 @@ class UCIStudy(Study):
             for model in self.models(wildcards.protocol, wildcards.dataset)
         }
 
+    def trained(self, pattern: str, datasets: Iterable[str]) -> list[str]:
+        """Paths of a pattern, for all networks that are trained on some data sets."""
+        return [
+            pattern.format(protocol=name, dataset=dataset, model=model)
+            for name in self.trainers
+            for dataset in self.sets(name)
+            if dataset in datasets
+            for model in self.models(name, dataset)
+        ]
+
     def training(self, wildcards: Any) -> dict[str, Any]:
         """All that the job's training depends on, besides its data."""
         switches = self.protocols[wildcards.protocol]
@@ -131,11 +141,16 @@ class UCIStudy(Study):
         mine = {name: of.get(dataset, of["others"]) for name, of in by_set.items()}
         return {**sizes, **mine}
 
-    def evaluation(self, wildcards: Any) -> dict[str, Any]:
-        """All that the job's evaluation depends on, besides its networks."""
+    def tuning(self, wildcards: Any) -> dict[str, Any]:
+        """All that the job's search for bandwidths depends on, besides its networks."""
         data = self.protocols[self.trainer(wildcards.protocol)]["data"]
         own = {"selected_by": None, **self.protocols[wildcards.protocol]["evaluation"]}
-        return {"seed": self["seed"], **data, **own, **self["evaluation"]}
+        return {"seed": self["seed"], **data, **own}
+
+    def evaluation(self, wildcards: Any) -> dict[str, Any]:
+        """All that the job's evaluation depends on, besides its networks and bandwidths."""
+        own = {**self.tuning(wildcards), **self["evaluation"]}
+        return {name: value for name, value in own.items() if name not in ("search", "factor")}
 
     def _passes(self, wildcards: Any, epochs: int) -> int:
         """Passes over a row in so many epochs, over all networks of a job."""

@@ -43,7 +43,8 @@ RESULTS, PUBLISHED = Path("results"), Path("docs", "results")
 SCRIPTS = {
     r"seed\d+|splits": "train_{}",
     r"metrics": "evaluate_{}",
-    r"evaluation|searches": "evaluate_uci",
+    r"evaluation": "evaluate_uci",
+    r"searches": "tune_{}",
     r"emd_seed\d+": "evaluate_emd",
     r"emd_truth": "evaluate_emd_truth",
     r"properties": "evaluate_properties",
@@ -115,12 +116,8 @@ class Today:
     def settings(self, study: str, wildcards: SimpleNamespace) -> Any:
         """The settings of a training, as JSON has them."""
         own: Any = self.study(study)
-        if study == "synthetic" and wildcards.model == "local":
-            return json.loads(json.dumps(own.local_training(wildcards)))
-        found = own.training(wildcards)
-        if study == "synthetic":
-            found = {**own["training"], **found, "bins": own.bins(wildcards)}
-        return json.loads(json.dumps(found))
+        found = own.trained_with if study == "synthetic" else own.training
+        return json.loads(json.dumps(found(wildcards)))
 
     @cache  # noqa: B019
     def data(self, study: str, protocol: str, dataset: str) -> str | None:
@@ -182,6 +179,8 @@ def faults_of(name: str, facts: Mapping[str, Any], study: str, today: Today) -> 
         yield Fault(stage, f"the configuration has no protocol {protocol}")
         return
     yield from _faults(stage, protocol, dataset, record, study, today)
+    if "tuning" in record and record["tuning"]["code"] != today.code(f"tune_{study}"):
+        yield Fault(f"tune_{study}", "other code")
     trainer = today.study(study).trainer(protocol)
     trainings = [
         *record.get("trainings", ()),

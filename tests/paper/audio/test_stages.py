@@ -38,7 +38,10 @@ from vwta.paper.audio.sounds import synthesise_all
 from vwta.paper.audio.spectrograms import scene_features
 from vwta.paper.audio.targets import Targets
 from vwta.paper.audio.train import Settings, train
+from vwta.paper.audio.tune import Settings as Tuning
+from vwta.paper.audio.tune import tune
 from vwta.paper.metrics import MetricsFile
+from vwta.paper.searches import SearchFile
 from vwta.paper.training import Job
 from vwta.seeds import generator
 from vwta.training.loop import Fit, Schedule, fit
@@ -63,7 +66,7 @@ SWITCHES = FeatureSettings(seconds=6, bands=16, every=4, floor=1e-4)
 MEASURED = measuring.Settings(
     seed=7,
     h=[0.2, 1.0],
-    tuning={"methods": ["v_wta"], "low": 0.05, "high": 2.0, "tolerance": 0.05, "targets": 100},
+    tuned=["v_wta"],
     monte_carlo={"points": 500, "targets": 40},
     noise=DEGREES,
 )
@@ -115,9 +118,13 @@ def table(
     predictions: dict[str, Path], files: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> pd.DataFrame:
     path = tmp_path_factory.mktemp("metrics") / "metrics.parquet"
-    folds = {"validation": [files["test"]], "test": [files["train"]]}
     output = MetricsFile(path, "audio", "paper", "synthetic", "code")
-    evaluate(list(predictions.values()), folds, MEASURED, output)
+    searches = path.with_name("searches.parquet")
+    tuning = {"methods": ["v_wta"], "low": 0.05, "high": 2.0, "tolerance": 0.05, "targets": 100}
+    settings = Tuning(MEASURED.seed, tuning, MEASURED.noise)
+    place = SearchFile(searches, "paper", "synthetic", "code")
+    tune([*predictions.values()], [files["test"]], settings, place)
+    evaluate([*predictions.values()], [files["train"]], searches, MEASURED, output)
     assert len(read_metadata(path)["provenance"]["trainings"]) == 3
     return pd.read_parquet(path)
 

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 import torch
 from scipy import stats
+from tuned import TUNING
+from tuned import evaluate_synthetic as evaluate
 
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_metadata, read_table, read_tensors, write_tensors
@@ -18,7 +20,7 @@ from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.methods import networks_in
 from vwta.paper.metrics import MetricsFile
 from vwta.paper.synthetic.estimators import estimators
-from vwta.paper.synthetic.evaluate import Settings, beyond, evaluate, load_network
+from vwta.paper.synthetic.evaluate import Settings, beyond, load_network
 from vwta.paper.synthetic.train import Settings as Training
 from vwta.paper.synthetic.train import train
 from vwta.paper.synthetic.true_laws import SingleGaussian
@@ -29,7 +31,7 @@ BINS = {"grid": [3, 2], "low": [-1.0, -1.0], "high": [1.0, 1.0]}
 SETTINGS = Settings(
     h=[0.2, 0.5],
     capped={"epsilon": 1e-7, "cap": 16.1},
-    tuning={"methods": ["v_wta", "k_wta", "tk_hist"], "low": 0.01, "high": 2.0, "tolerance": 0.01},
+    tuned=TUNING["methods"],
     low=BINS["low"],
     high=BINS["high"],
     selected_by="loss",
@@ -109,7 +111,7 @@ def test_every_method_is_measured(tables: dict[str, pd.DataFrame], kind: str) ->
                 assert given.tolist() == [0.2, 0.5]
             else:
                 assert given.isna().tolist() == [True]
-            assert mine["tuned"].sum() == (method in SETTINGS.tuning["methods"])
+            assert mine["tuned"].sum() == (method in SETTINGS.tuned)
 
 
 @pytest.mark.parametrize("kind", networks_in("synthetic"))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from tuned import evaluate_synthetic
 
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_table, read_tensors, write_tensors
@@ -90,13 +91,13 @@ def test_numbers_are_those_of_the_law(folder: Path) -> None:
     settings = measuring.Settings(
         h=[0.2],
         capped={"epsilon": 1e-7, "cap": 16.1},
-        tuning={"methods": [], "low": 0.01, "high": 2.0, "tolerance": 0.1},
+        tuned=[],
         **CORNERS,
         selected_by="distance",
         large={"rows": 30, "seed": 3},
         outside="zero",
     )
-    measuring.evaluate([folder / "network"], folder / "data", SingleGaussian(), settings, output)
+    evaluate_synthetic([folder / "network"], folder / "data", SingleGaussian(), settings, output)
     table = read_table(output.path)
     own = table[table["method"] == "local_v_wta"].set_index(["metric", "tuned"])
     x, y = (read_tensors(folder / "data")[0][f"{axis}_test"].double() for axis in "xy")

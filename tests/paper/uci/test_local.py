@@ -11,6 +11,7 @@ import pytest
 import torch
 import yaml
 from loading import ROOT
+from tuned import evaluate_uci as evaluate
 
 from vwta.geometry.spaces import Box
 from vwta.io.storage import below, read_table, read_tensors, write_tensors
@@ -18,11 +19,10 @@ from vwta.nn.densities import Background, LocalDensity, local, local_nll
 from vwta.nn.networks import initialise, restore
 from vwta.paper.local import build
 from vwta.paper.training import Job
-from vwta.paper.uci.evaluate import Settings as Measure
-from vwta.paper.uci.evaluate import evaluate
 from vwta.paper.uci.regression import splits
 from vwta.paper.uci.splits import divide
 from vwta.paper.uci.train import Settings, train
+from vwta.paper.uci.tune import Settings as Tuning
 from vwta.seeds import stream
 from vwta.training.loop import FixedData
 from vwta.training.stacking import Plan, Rows, fit_stacked
@@ -50,14 +50,13 @@ OURS = Settings(
     bins={"low": -1.0, "high": 1.0},
     weight_decays=[0.3, 100.0],  # the second one leaves nothing of what is learnt
 )
-MEASURE = Measure(
+MEASURE = Tuning(
     seed=7,
     held_out=0.2,
     selected_by=None,
     search={},  # of bandwidths, which nothing here has
     domain="line",
     ensembles=True,
-    level=0.9,
     factor={"low": 0.25, "high": 4.0, "tolerance": 0.01},
 )
 

@@ -11,19 +11,19 @@ import pandas as pd
 import pytest
 import torch
 from torch.distributions import Distribution
+from tuned import evaluate_uci as evaluate
 
 from vwta.distributions.line import cdf
 from vwta.io.storage import below, read_metadata, read_table, read_tensors, write_tensors
 from vwta.nn.networks import restore
 from vwta.paper.training import Job
 from vwta.paper.uci.boosting import Boosting, Sizes
-from vwta.paper.uci.evaluate import Settings as Measure
-from vwta.paper.uci.evaluate import evaluate
 from vwta.paper.uci.flow import FlowLaw, FlowNetwork, Spline, likelihood
 from vwta.paper.uci.networks import build
 from vwta.paper.uci.regression import splits
 from vwta.paper.uci.splits import divide
 from vwta.paper.uci.train import Settings, train
+from vwta.paper.uci.tune import Settings as Measure
 
 if find_spec("zuko") is None:  # not imported here: it switches off checks of arguments
     pytest.skip("zuko is not installed", allow_module_level=True)
@@ -44,9 +44,7 @@ OURS = Settings(
     retrained=True,
     bins={"low": -1.0, "high": 1.0},
 )
-MEASURE = Measure(
-    seed=7, held_out=0.2, selected_by=None, search={}, domain="line", ensembles=True, level=0.9
-)
+MEASURE = Measure(seed=7, held_out=0.2, selected_by=None, search={}, domain="line", ensembles=True)
 SEARCH = {"units": "standardised", "low": 0.01, "high": 2.0, "scale": "log", "tolerance": 0.1}
 OWN = {
     "flow": {"bins": [3, 5]},

@@ -1,4 +1,4 @@
-"""Fifth stage: the true law, and the estimators of trained networks, on noised test targets."""
+"""Sixth stage: the true law, and the estimators of trained networks, on noised test targets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vwta.distributions.bandwidth import tune
 from vwta.geometry.angles import angle_between
 from vwta.nn.heads import Atoms
 from vwta.nn.models import select
@@ -27,6 +26,7 @@ from vwta.paper.audio.predict import Predictions, read_predictions
 from vwta.paper.audio.targets import Targets
 from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.metrics import MetricsFile, nll
+from vwta.paper.searches import read_chosen, read_record
 from vwta.seeds import generator
 
 logger = logging.getLogger(__name__)
@@ -41,15 +41,14 @@ class Settings:
     Attributes:
         seed: of the noise on targets, and of whatever else is drawn.
         h: bandwidths.
-        tuning: `methods` whose bandwidth is also tuned, `low`, `high` and `tolerance` of
-            :func:`vwta.distributions.bandwidth.tune`, and how many validation `targets` it uses.
+        tuned: methods that are also measured at the bandwidth that was found for each network.
         monte_carlo: `points` for the paper's volumes, and on how many test `targets`.
         noise: standard deviation on the angles of targets, in degrees, by class.
     """
 
     seed: int
     h: list[float]
-    tuning: dict[str, Any]
+    tuned: list[str]
     monte_carlo: dict[str, int]
     noise: dict[str, float]
 
@@ -57,7 +56,8 @@ class Settings:
 @torch.no_grad()
 def evaluate(
     predictions: Sequence[Path],
-    folds: Mapping[str, Sequence[Path]],
+    fold: Sequence[Path],
+    searches: Path,
     settings: Settings,
     output: MetricsFile,
 ) -> None:
@@ -65,34 +65,37 @@ def evaluate(
 
     Arguments:
         predictions: files of :func:`vwta.paper.audio.predict.predict`.
-        folds: files of features of `validation` and `test`.
+        fold: files of features of the test fold.
+        searches: table of :func:`vwta.paper.audio.tune.tune`.
         settings: how to measure.
         output: file to write.
     """
     noise = Perturbation(settings.noise)
-    labels = {name: read_fold(files, checked=False) for name, files in folds.items()}
-    targets = {
-        name: Targets.of(fold, noise, generator(settings.seed, "noise", name))
-        for name, fold in labels.items()
-    }
-    _, direction, kind = dispersion.single_sources(targets["test"])
+    labels = read_fold(fold, checked=False)
+    targets = Targets.of(labels, noise, generator(settings.seed, "noise", "test"))
+    _, direction, kind = dispersion.single_sources(targets)
     truth = dispersion.dispersions(noise.mean(direction, kind), kind)
     rows: list[Mapping[str, Any]] = [
         {"method": "truth", **row}
         for row in (
-            _likelihood(_true_log_prob(targets["test"], noise)),
+            _likelihood(_true_log_prob(targets, noise)),
             *dispersion.dispersion_rows(truth),
         )
     ]
-    trainings = []
+    trainings, chosen = [], read_chosen(searches)
     for index, file in enumerate(predictions, 1):
-        found = {name: read_predictions(file, name) for name in targets}
-        training = found["test"].training
-        model, facts = found["test"].model, {"K": training["K"], "seed": training["seed"]}
-        logger.info("%s, K=%d, seed %d (%d/%d)", model, *facts.values(), index, len(predictions))
-        rows += [{**facts, **row} for row in _measure(found, targets, settings, truth)]
+        found = read_predictions(file, "test")
+        training = found.training
+        facts = {"K": training["K"], "seed": training["seed"]}
+        logger.info(
+            "%s, K=%d, seed %d (%d/%d)", found.model, *facts.values(), index, len(predictions)
+        )
+        tuned = {
+            name: one.h for (name, *numbers), one in chosen.items() if numbers == [*facts.values()]
+        }
+        rows += [{**facts, **row} for row in _measure(found, targets, tuned, settings, truth)]
         trainings.append(training)
-    output.write(rows, trainings=trainings)
+    output.write(rows, tuning=read_record(searches), trainings=trainings)
 
 
 def _true_log_prob(targets: Targets, noise: Perturbation) -> Tensor:
@@ -108,20 +111,20 @@ def _true_log_prob(targets: Targets, noise: Perturbation) -> Tensor:
 
 
 def _measure(
-    found: Mapping[str, Predictions],
-    targets: Mapping[str, Targets],
+    found: Predictions,
+    test: Targets,
+    chosen: Mapping[str, float],
     settings: Settings,
     truth: dispersion.Dispersions,
 ) -> Iterator[Mapping[str, Any]]:
     """Rows of metrics: those of each method and bandwidth, then those of the atoms."""
-    model, atoms, test = found["test"].model, found["test"].atoms, targets["test"]
+    model, atoms = found.model, found.atoms
     some = test.some(settings.monte_carlo["targets"], generator(settings.seed, "monte carlo"))
     for method, estimator in estimators(model).items():
         given: list[float | None] = [*settings.h] if ESTIMATORS[method].swept else [None]
         bandwidths = [(h, False) for h in given]
-        if method in settings.tuning["methods"]:
-            validation = found["validation"].atoms, targets["validation"]
-            bandwidths.append((_tuned(method, estimator, *validation, settings), True))
+        if method in settings.tuned:
+            bandwidths.append((chosen[method], True))
         values = _log_probs(estimator, atoms, test, [h for h, _ in bandwidths])
         for (h, tuned), value in zip(bandwidths, values, strict=True):
             yield {"method": method, "h": h, "tuned": tuned, **_likelihood(value)}
@@ -150,17 +153,6 @@ def _log_probs(
         laws = (law if h is None else law.with_bandwidth(h) for h in bandwidths)
         blocks.append(torch.stack([one.log_prob(y) for one in laws]))
     return torch.cat(blocks, -1)
-
-
-def _tuned(
-    method: str, estimator: nn.Module, atoms: Atoms, targets: Targets, settings: Settings
-) -> float:
-    """Bandwidth with the lowest NLL of some validation targets."""
-    some = targets.some(settings.tuning["targets"], generator(settings.seed, "tuning"))
-    search = {name: settings.tuning[name] for name in ("low", "high", "tolerance")}
-    found = tune(estimator(select(atoms, some.frame)), some.y, **search)
-    logger.info("%s: h = %.4f, validation NLL %.4f", method, found.at, found.value)
-    return found.at
 
 
 def _likelihood(log_prob: Tensor) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Third stage: the true law, and the estimators of trained networks, on the test points."""
+"""Fourth stage: the true law, and the estimators of trained networks, on the test points."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ import torch
 from torch import Tensor, nn
 
 from vwta.distributions.atoms import safe_log
-from vwta.distributions.average import Average
-from vwta.distributions.bandwidth import adjust, tune
 from vwta.distributions.mixtures import VoronoiMixture
 from vwta.geometry.spaces import Box
 from vwta.io.storage import read_tensors, sha256
-from vwta.paper.estimators import ESTIMATORS
+from vwta.paper.estimators import measured_in
 from vwta.paper.metrics import MetricsFile, likelihood_rows, nll, risk
+from vwta.paper.searches import Chosen, read_chosen, read_record
 from vwta.paper.synthetic.estimators import estimators
 from vwta.paper.synthetic.trained import load_network
 from vwta.paper.synthetic.true_laws import Problem, inputs
@@ -38,9 +37,8 @@ class Settings:
     Attributes:
         h: bandwidths.
         capped: `epsilon` and `cap` of :func:`vwta.paper.metrics.nll_capped`.
-        tuning: `methods` whose bandwidth is also tuned on the validation rows, and `low`, `high`
-            and `tolerance` of :func:`vwta.distributions.bandwidth.tune`. Local kernels are adjusted
-            to as close a tolerance, see :func:`vwta.distributions.bandwidth.adjust`.
+        tuned: methods that are also measured at the bandwidth that was found for each network, as
+            local kernels always are.
         low: lower corner of the domain.
         high: upper corner.
         selected_by: criterion of the weights to take, see
@@ -52,7 +50,7 @@ class Settings:
 
     h: list[float]
     capped: dict[str, float]
-    tuning: dict[str, Any]
+    tuned: list[str]
     low: list[float]
     high: list[float]
     selected_by: str
@@ -63,6 +61,7 @@ class Settings:
 def evaluate(
     networks: Sequence[Path],
     data: Path,
+    searches: Path,
     law: Problem,
     settings: Settings,
     output: MetricsFile,
@@ -72,6 +71,7 @@ def evaluate(
     Arguments:
         networks: files of trained networks, of whatever kind, K and seed.
         data: file of the data set.
+        searches: table of :func:`vwta.paper.synthetic.tune.tune`.
         law: the true law of the test points.
         settings: how to measure.
         output: file to write.
@@ -83,13 +83,17 @@ def evaluate(
     y = law.sample(x, 1, source).squeeze(0)
     tests.append(_test_points("_large", law, x.double(), y.double(), settings))
     rows, trainings = [row for points in tests for row in _truth(points, settings)], []
+    chosen = read_chosen(searches)
     for index, file in enumerate(networks, 1):
         network, metadata = load_network(file, settings.selected_by)
         training = metadata["provenance"]
         facts = {"K": training["K"], "seed": training["seed"]}
         kind = metadata["network"]["kind"]
         logger.info("%s, K=%d, seed %d (%d/%d)", kind, *facts.values(), index, len(networks))
-        bandwidths = _bandwidths(kind, network, tensors, settings)
+        found = {
+            name: one for (name, *numbers), one in chosen.items() if numbers == [*facts.values()]
+        }
+        bandwidths = _bandwidths(kind, found, settings)
         rows += [
             {**facts, **row} for row in _temperatures(bandwidths, len(tensors["y_validation"]))
         ]
@@ -97,7 +101,8 @@ def evaluate(
             measured = _measure(kind, network, points, bandwidths, settings)
             rows += [{**facts, **row} for row in measured]
         trainings.append(training)
-    output.write(rows, data=sha256(data), trainings=trainings)
+    tuning = read_record(searches)
+    output.write(rows, data=sha256(data), tuning=tuning, trainings=trainings)
 
 
 class Targets(NamedTuple):
@@ -168,22 +173,16 @@ class Setting(NamedTuple):
         return law.with_width_factor(self.h).with_temperature(self.temperature)
 
 
-@torch.no_grad()
 def _bandwidths(
-    kind: str, network: nn.Module, tensors: Mapping[str, Tensor], settings: Settings
+    kind: str, chosen: Mapping[str, Chosen], settings: Settings
 ) -> dict[str, list[Setting]]:
     """What each method is measured at."""
-    domain = Box(settings.low, settings.high)
     found: dict[str, list[Setting]] = {}
-    for method, estimator in estimators(kind, network, domain).items():
-        found[method] = [Setting()]
-        if ESTIMATORS[method].swept:
-            found[method] = [Setting(h) for h in settings.h]
-        if method in settings.tuning["methods"]:
-            h = _tuned(method, estimator, tensors, domain, settings)
-            found[method].append(Setting(h, tuned=True))
-        if ESTIMATORS[method].adjusted:
-            found[method].append(_adjusted(method, estimator, tensors, domain, settings))
+    for method, recipe in measured_in("synthetic", kind).items():
+        found[method] = [Setting(h) for h in settings.h] if recipe.swept else [Setting()]
+        if method in settings.tuned or recipe.adjusted:
+            h, temperature = chosen[method]
+            found[method].append(Setting(h, True, temperature))
     return found
 
 
@@ -243,49 +242,3 @@ def beyond(law: VoronoiMixture, y: Tensor, outside: Tensor) -> Tensor:
     scale = safe_log(there.masses) - there.log_cell_mass
     found = scale + law.kernel.log_density(w, y.shape[-1])
     return found.gather(-1, nearest).squeeze(-1)
-
-
-def _tuned(
-    method: str,
-    estimator: nn.Module,
-    tensors: Mapping[str, Tensor],
-    domain: Box,
-    settings: Settings,
-) -> float:
-    """Bandwidth with the lowest NLL of the validation rows in the domain."""
-    x, y = tensors["x_validation"], tensors["y_validation"]
-    inside = domain.contains(y)
-    search = {key: settings.tuning[key] for key in ("low", "high", "tolerance")}
-    found = tune(estimator(x[inside]), y[inside], **search)
-    logger.info(
-        "%s: h = %.4f after %d evaluations, validation NLL %.4f",
-        method,
-        found.at,
-        found.evaluations,
-        found.value,
-    )
-    return found.at
-
-
-def _adjusted(
-    method: str,
-    estimator: nn.Module,
-    tensors: Mapping[str, Tensor],
-    domain: Box,
-    settings: Settings,
-) -> Setting:
-    """Factor and temperature with the lowest NLL of the validation rows in the domain."""
-    x, y = tensors["x_validation"], tensors["y_validation"]
-    inside = domain.contains(y)
-    law = estimator(x[inside])
-    assert isinstance(law, VoronoiMixture | Average)
-    found = adjust(law, y[inside], tolerance=settings.tuning["tolerance"])
-    logger.info(
-        "%s: factor %.4f, temperature %.4f, validation NLL %.4f, %.4f as trained",
-        method,
-        found.factor,
-        found.temperature,
-        found.value,
-        found.by_factor.tried[0][1],
-    )
-    return Setting(found.factor, True, found.temperature)

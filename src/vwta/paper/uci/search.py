@@ -1,18 +1,18 @@
-"""The bandwidth of a method on a split, or a factor on all, as a protocol searches for it."""
+"""The bandwidth of a method on a split, as a protocol searches for it."""
 
 from __future__ import annotations
 
-__all__ = ["Found", "Search", "find", "find_factor"]
+__all__ = ["Found", "Search", "find"]
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from torch import Tensor
 
 from vwta.distributions.average import Average
-from vwta.distributions.bandwidth import Minimum, adjust, tune
+from vwta.distributions.bandwidth import tune
 from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
+from vwta.paper.searches import at_border
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Found(NamedTuple):
     """Outcome of a search for h in the UCI study, in standardised units.
 
     Attributes:
-        h: the bandwidth; of local kernels the factor on all bandwidths.
+        h: the bandwidth.
         tried: those met and the NLL there; that of `h` comes last if it is the middle.
         border: whether the last interval touches an end of the first one.
     """
@@ -71,34 +71,9 @@ def find(
     middle, tried, border = (low + high) / 2, tuple[tuple[float, float], ...](), True
     if low < high:
         found = tune(law, y, low, high, tolerance, search.scale)
-        border = _at_border(found, low, high)
+        border = at_border(found.interval, low, high)
         if search.takes == "lowest":
             return Found(found.at, found.tried, border)
         middle, tried = sum(found.interval) / 2, found.tried
     value = -law.with_bandwidth(middle).log_prob(y).mean().item()
     return Found(middle, (*tried, (middle, value)), border)
-
-
-def find_factor(law: VoronoiMixture | Average, y: Tensor, search: Mapping[str, float]) -> Found:
-    """Searches the factor on bandwidths of local kernels with the lowest NLL of validation rows.
-
-    On the line their masses follow from continuity, so that there is no temperature to search.
-
-    Arguments:
-        law: distribution for each row, of batch shape `(n,)`, of standardised targets.
-        y: standardised targets, with shape `(n, 1)`.
-        search: `low`, `high` and `tolerance` of :func:`vwta.distributions.bandwidth.adjust`.
-    """
-    found = adjust(law, y, **search)
-    if found.by_temperature is not None:
-        raise ValueError(
-            "local kernels with scores have a temperature, which tables of searches have no column "
-            "for: the UCI study takes form continuous or shared"
-        )
-    border = _at_border(found.by_factor, search["low"], search["high"])
-    return Found(found.factor, found.by_factor.tried, border)
-
-
-def _at_border(found: Minimum, low: float, high: float) -> bool:
-    """Whether the last interval touches an end of the first one."""
-    return found.interval[0] <= low * (1 + 1e-9) or found.interval[1] >= high * (1 - 1e-9)

@@ -1,0 +1,88 @@
+# Trained networks from a deposit (docs/elsewhere.md). `snakemake fetch_networks` fetches it once; from then on, a network
+# that the deposit has is taken in place of its training, if code and settings are the same. The parameters of both rules
+# are the same too, so that it does not matter later where a network came from.
+
+from vwta.workflow.deposit import Deposit
+
+DEPOSIT_FOLDER = f"{CACHE}/networks/{config['tier']}"
+DEPOSIT = Deposit(Path(workflow.modifier.modify_path(DEPOSIT_FOLDER)), config["tier"])
+# Of networks below the results, and below the deposit.
+DEPOSITED = f"synthetic/{RUN}/seed{{seed}}.safetensors"
+UCI_DEPOSITED = f"uci/{UCI_RUN}/{{model}}/K{UCI_STUDY['K']}/splits.zip"
+
+
+rule fetch_networks:
+    """Fetch a deposit of trained networks (networks.source), which saves their trainings."""
+    output:
+        directory(DEPOSIT_FOLDER),
+    log:
+        f"{LOGS}/fetch/networks.log",
+    resources:
+        mem_mb=1000,
+        runtime=240,
+        downloads=1,
+    params:
+        source=unrecorded(config["networks"]["source"]),
+        sha256=unrecorded(config["networks"]["sha256"]),
+        cache=unrecorded(CACHE),
+    script:
+        "../scripts/fetch_networks.py"
+
+
+rule take_synthetic:
+    """Take a network of the synthetic study from a deposit."""
+    input:
+        data=DEPOSIT.offers(
+            DEPOSITED,
+            DATA,
+            code("train_synthetic.py"),
+            STUDY.trained_with,
+        ),
+    output:
+        NETWORK,
+    log:
+        f"{LOGS}/take_synthetic/{RUN}/seed{{seed}}.log",
+    wildcard_constraints:
+        model="|".join(STUDY["models"]),
+    params:
+        constants=STUDY.constants,
+        training=STUDY["training"],
+        protocol=STUDY.training,
+        bins=STUDY.bins,
+        deposit=unrecorded(str(DEPOSIT.folder)),
+        name=lambda wildcards, output: DEPOSITED.format(**wildcards),
+        code=code("train_synthetic.py"),
+    script:
+        "../scripts/take_network.py"
+
+
+rule take_uci:
+    """Take the networks of a data set of the UCI study from a deposit."""
+    input:
+        data=DEPOSIT.offers(
+            UCI_DEPOSITED,
+            lambda wildcards: uci_table(wildcards.dataset),
+            code("train_uci.py"),
+            UCI_STUDY.training,
+            lambda wildcards: UCI_STUDY.splits(wildcards.dataset, wildcards.model),
+        ),
+    output:
+        UCI_NETWORKS,
+    log:
+        f"{LOGS}/take_uci/{UCI_RUN}/{{model}}.log",
+    params:
+        settings=UCI_STUDY.training,
+        splits=lambda wildcards: UCI_STUDY.splits(wildcards.dataset, wildcards.model),
+        K=UCI_STUDY["K"],
+        deposit=unrecorded(str(DEPOSIT.folder)),
+        name=lambda wildcards, output: UCI_DEPOSITED.format(**wildcards),
+        code=code("train_uci.py"),
+    script:
+        "../scripts/take_network.py"
+
+
+ruleorder: take_synthetic > train_synthetic_stack > train_synthetic
+ruleorder: take_uci > train_uci
+
+
+LOCAL += ["fetch_networks", "take_synthetic", "take_uci"]

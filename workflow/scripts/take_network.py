@@ -1,0 +1,14 @@
+"""Takes a trained network from a deposit in place of a training."""
+
+from pathlib import Path
+
+from vwta.workflow.deposit import take
+from vwta.workflow.job import job
+
+with job(snakemake):
+    take(
+        folder=Path(snakemake.params.deposit),
+        name=snakemake.params.name,
+        output=Path(snakemake.output[0]),
+        data=Path(snakemake.input.data),
+    )
