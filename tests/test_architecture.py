@@ -11,7 +11,7 @@ import pytest
 from loading import ROOT
 
 PACKAGE = ROOT / "src" / "vwta"
-LIBRARY = {"geometry", "distributions", "nn", "training", "io", "seeds"}
+LIBRARY = {"geometry", "distributions", "nn", "training", "io", "seeds", "web"}
 MAY_IMPORT = {
     "geometry": set(),
     "distributions": {"geometry", "seeds"},
@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "training": {"geometry", "distributions", "nn", "io", "seeds"},
     "io": {"__version__"},
     "seeds": set(),
+    "web": set(),
     "style": set(),
     "plot": LIBRARY | {"style"},
     "estimator": LIBRARY | {"plot"},

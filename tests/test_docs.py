@@ -37,4 +37,7 @@ def test_quickstart(
     assert abs(likeliest["probability"] - 0.8) < 0.12
     assert abs(likeliest["mean"] - 200_000) < 20_000
     assert names["covered"].mean() > 0.8  # type: ignore[attr-defined]
+    likelihood = names["diagnosis"].log_likelihood  # type: ignore[attr-defined]
+    assert likelihood["model"].mean > likelihood["kernel density without inputs"].mean
+    assert (tmp_path / "diagnosis.html").stat().st_size > 10_000
     assert capsys.readouterr().out

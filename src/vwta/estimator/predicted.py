@@ -6,7 +6,7 @@ Networks see scaled targets :math:`u = (y - a) / s`. The density of y is that of
 
 from __future__ import annotations
 
-__all__ = ["PredictedLaw"]
+__all__ = ["PredictedLaw", "members_of"]
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -307,7 +307,7 @@ class PredictedLaw:
         source = torch.Generator().manual_seed(0)
         samples = torch.cat([_sample(part, (MARGINAL,), source) for part in self._parts()], -2)
         points = samples[..., j].T
-        own = [law.kernel.h.expand(law.masses.shape).amin(-1) for law in _members(self.law)]
+        own = [law.kernel.h.expand(law.masses.shape).amin(-1) for law in members_of(self.law)]
         own.append(0.9 * points.std(-1))
         h = MARGINAL**-0.2 * torch.stack(own).amin(0)[:, None]
         return Components(
@@ -385,5 +385,6 @@ def _sample(part: PredictedLaw, shape: tuple[int, ...], source: torch.Generator)
     return samples
 
 
-def _members(law: Any) -> list[Any]:
+def members_of(law: Any) -> list[Any]:
+    """The laws of which one is the average, or the law itself."""
     return list(law.laws) if isinstance(law, Average) else [law]

@@ -12,6 +12,7 @@ __all__ = [
     "density",
     "density2d",
     "fan",
+    "odds",
     "scenarios",
     "sphere",
     "sweep",
@@ -28,4 +29,4 @@ from vwta.plot.directions import sphere
 from vwta.plot.line import density, fan, sweep
 from vwta.plot.modes import scenarios
 from vwta.plot.plane import cells, density2d
-from vwta.plot.scores import bandwidth, calibration
+from vwta.plot.scores import bandwidth, calibration, odds

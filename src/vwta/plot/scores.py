@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["bandwidth", "calibration"]
+__all__ = ["bandwidth", "calibration", "odds"]
 
 import math
 
@@ -77,6 +77,29 @@ def calibration(law: Laws, y: ArrayLike, *, ax: Axes | None = None) -> Axes:
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         ax.set(xlabel="probability", ylabel="share of targets")
         ax.legend(loc="upper left")
+    return ax
+
+
+def odds(
+    predicted: Array, observed: Array, count: NDArray[np.int64], *, what: str = "scenario",
+    ax: Axes | None = None,
+) -> Axes:  # fmt: skip
+    """Draws probabilities against how often their events took place, with two standard errors.
+
+    Arguments:
+        predicted: mean probability in each bin, `(b,)`, such as that of `Diagnosis.scenarios`.
+        observed: share of events that took place.
+        count: number of events.
+        what: what has the probability.
+        ax: axes to draw on.
+    """
+    with style():
+        ax = axes_for(ax, (1.0, 1.0))
+        ax.plot([0, 1], [0, 1], color="0.4", lw=0.8)
+        error = np.sqrt(predicted * (1 - predicted) / count)
+        ax.errorbar(predicted, observed, 2 * error, fmt="o", color=LINE, lw=0.8)
+        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+        ax.set(xlabel=f"probability of a {what}", ylabel="share of targets in it")
     return ax
 
 
