@@ -30,7 +30,7 @@ def shade(color: str, part: float) -> tuple[float, float, float]:
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Settings for the time a figure is drawn."""
+    """The look of our figures: a context, or a decorator, in which axes are made and drawn."""
     settings: dict[Any, Any] = {
         "font.size": 8,
         "axes.titlesize": 9,

@@ -107,14 +107,15 @@ def _names(model: Any) -> list[str]:
 
 
 def _typical(column: Numbers | Categories) -> Any:
-    return column.median if isinstance(column, Numbers) else (column.levels or [None])[0]
+    return column.median if isinstance(column, Numbers) else next(iter(column.levels), None)
 
 
 def _values(column: Numbers | Categories, steps: int) -> list[Any]:
     if isinstance(column, Categories):
         return list(column.levels[:LEVELS])
     reach = REACH * column.scale
-    return np.linspace(column.mean - reach, column.mean + reach, steps).tolist()
+    values: list[Any] = np.linspace(column.mean - reach, column.mean + reach, steps).tolist()
+    return values
 
 
 def _chosen(model: Any, names: list[str], features: Sequence[str] | None) -> list[Feature]:
@@ -175,7 +176,7 @@ def _exported(law: PredictedLaw) -> dict[str, Any]:
         found |= _atoms(law)
     low, high = ends + 0.06 * (ends[1] - ends[0]) * np.array([[-1], [1]])
     targets = law.targets
-    if targets.low is not None:
+    if targets.low is not None and targets.high is not None:
         low, high = np.maximum(low, targets.low), np.minimum(high, targets.high)
     window = {"low": low.tolist(), "high": high.tolist()}
     unit = {"location": targets.location, "scale": targets.scale}

@@ -68,7 +68,8 @@ def report(
 
 def _png(ax: Axes) -> bytes:
     """The picture that axes belong to, which is closed."""
-    stream, figure = io.BytesIO(), ax.figure
+    stream, figure = io.BytesIO(), ax.get_figure(root=True)
+    assert figure is not None
     figure.savefig(stream, format="png", dpi=110)
-    plt.close(figure)  # type: ignore[arg-type]
+    plt.close(figure)
     return stream.getvalue()

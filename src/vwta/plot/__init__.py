@@ -15,6 +15,7 @@ __all__ = [
     "odds",
     "scenarios",
     "sphere",
+    "style",
     "sweep",
 ]
 
@@ -30,3 +31,4 @@ from vwta.plot.line import density, fan, sweep
 from vwta.plot.modes import scenarios
 from vwta.plot.plane import cells, density2d
 from vwta.plot.scores import bandwidth, calibration, odds
+from vwta.style import style
