@@ -38,7 +38,7 @@ export PYTHONNOUSERSITE := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce plan record publish report verify adopt deposit test test-cluster test-faults
-.PHONY: bench fuzz setup cluster lock envs clean tier study
+.PHONY: bench docs fuzz setup cluster lock envs clean tier study
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -94,6 +94,10 @@ test-cluster: cluster ## start a Slurm on this machine (as root), run the smoke 
 
 test-faults: setup ## kill runs KILLS times, fill disks, send signals: results stay the same
 	@$(call step,KILLS=$(KILLS) pytest -s $(ARGS) tests/faults)
+
+docs: setup ## build the site in docs/_build/html; warnings are errors
+	@$(PYTHON) envs/bootstrap.py docs
+	@$(call step,OMP_NUM_THREADS=1 sphinx-build -W --keep-going -q docs docs/_build/html) && echo docs/_build/html/index.html
 
 fuzz: setup ## compare CASES random laws with exact references
 	@$(call step,CASES=$(CASES) OMP_NUM_THREADS=1 pytest -n auto tests/fuzz $(ARGS))

@@ -36,6 +36,15 @@ CLUSTER_HEADER = """\
 # Made by `make lock` from pyproject.toml; do not edit.
 """
 
+DOCS_HEADER = """\
+# What the site of the documentation needs besides requirements.lock; `make docs` installs it.
+# Made by `make lock` from pyproject.toml; do not edit.
+"""
+
+# Locks that add an extra to requirements.lock.
+ADDED = {"cluster": CLUSTER_HEADER, "docs": DOCS_HEADER}
+EXTRAS = "sklearn,plot,paper,opencv,rivals,workflow,dev"
+
 # Results are compared bit by bit, so the lock keeps this version, whatever pyproject.toml allows.
 TORCH = "torch==2.13.0"
 
@@ -50,21 +59,24 @@ def freeze() -> dict[str, str]:
     """Install the newest versions that pyproject.toml allows, and return the locks by file."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        main = installed(folder, "sklearn,paper,opencv,rivals,workflow,dev")
-        more = installed(folder, "sklearn,paper,opencv,rivals,workflow,dev,cluster")
-    added = [pin for pin in more if pin not in main]
-    if len(more) != len(main) + len(added):
-        sys.exit(f"plugins for clusters want other versions than the rest: {' '.join(added)}")
+        main = known = installed(folder, EXTRAS)
+        added = {}
+        for extra in ADDED:
+            more = installed(folder, f"{EXTRAS},{extra}")
+            added[extra] = [pin for pin in more if pin not in known]
+            if len(more) != len(known) + len(added[extra]):
+                sys.exit(f"{extra} wants other versions than the rest: {' '.join(added[extra])}")
+            known = more
     return with_hashes(main, added)
 
 
-def with_hashes(main: list[str], added: list[str]) -> dict[str, str]:
+def with_hashes(main: list[str], added: dict[str, list[str]]) -> dict[str, str]:
     """Return the locks by file: pins, and the hashes of their files."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         python = [f"{folder}/bin/python", "-I", "-m"]
         subprocess.run([*python, "pip", "install", "-qq", "uv"], check=True)
-        found = hashes([*main, *added], [*python, "uv"])
+        found = hashes([*main, *(pin for pins in added.values() for pin in pins)], [*python, "uv"])
     found[TORCH].add(hash_of_torch([sys.executable, "-I", "-m", "pip"]))
 
     def lines(pins: list[str]) -> str:
@@ -73,10 +85,10 @@ def with_hashes(main: list[str], added: list[str]) -> dict[str, str]:
             for pin in pins
         )
 
-    return {
-        "requirements.lock": HEADER + lines(main),
-        "requirements-cluster.lock": CLUSTER_HEADER + lines(added),
+    locks = {
+        f"requirements-{extra}.lock": ADDED[extra] + lines(pins) for extra, pins in added.items()
     }
+    return {"requirements.lock": HEADER + lines(main), **locks}
 
 
 def hashes(pins: list[str], uv: list[str]) -> dict[str, set[str]]:
@@ -203,8 +215,8 @@ def locks(arguments: list[str]) -> dict[str, str]:
     if arguments == ["--environments"]:
         return {}
     if arguments == ["--hashes"]:
-        main, added = (read_pins(ROOT / f"requirements{part}.lock") for part in ("", "-cluster"))
-        return with_hashes(main, added)
+        added = {extra: read_pins(ROOT / f"requirements-{extra}.lock") for extra in ADDED}
+        return with_hashes(read_pins(ROOT / "requirements.lock"), added)
     return freeze()
 
 

@@ -3,8 +3,14 @@
 import re
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
-from loading import ROOT
+from loading import ROOT, load_module
+
+EXAMPLES = sorted((ROOT / "docs/examples").glob("*.py"))
+# Pages whose blocks are run here or, in an environment without extras, by tests/test_package.py.
+RUN = {"README.md", "quickstart.md", "heads.md", "networks.md"}
+FRAGMENTS = {"data.md", "local_kernels.md"}  # parts of programs, which cannot run alone
 
 
 def blocks(path: Path) -> str:
@@ -37,4 +43,63 @@ def test_quickstart(
     assert abs(likeliest["probability"] - 0.8) < 0.12
     assert abs(likeliest["mean"] - 200_000) < 20_000
     assert names["covered"].mean() > 0.8  # type: ignore[attr-defined]
+    likelihood = names["diagnosis"].log_likelihood  # type: ignore[attr-defined]
+    assert likelihood["model"].mean > likelihood["kernel density without inputs"].mean
+    assert (tmp_path / "diagnosis.html").stat().st_size > 10_000
     assert capsys.readouterr().out
+
+
+def test_page_about_heads(capsys: pytest.CaptureFixture[str]) -> None:
+    code = blocks(ROOT / "docs/heads.md").replace(
+        "n_hypotheses=8", "4, steps=30, hidden=(16,), refit=False"
+    )
+    names: dict[str, object] = {}
+    exec(compile(code, "heads.md", "exec"), names)
+    model = names["model"]
+    assert set(model.heads_) == {"voronoi", "kernel", "mdn"}  # type: ignore[attr-defined]
+    assert "log-likelihood, model" in capsys.readouterr().out
+
+
+def test_first_block_about_local_kernels() -> None:
+    """It is about any law: here one of three atoms in the square."""
+    before = """
+import torch
+from vwta import Box, Gaussian, VoronoiMixture
+points = torch.tensor([[-0.5, 0.0], [0.5, 0.2], [0.1, -0.6]], dtype=torch.float64)
+masses, h, y = torch.tensor([0.2, 0.3, 0.5]), 0.3, points + 0.01
+centres = points + 0.05
+"""
+    page = (ROOT / "docs/local_kernels.md").read_text()
+    block = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
+    names: dict[str, object] = {}
+    exec(compile(before + block, "local_kernels.md", "exec"), names)
+    assert names["law"].log_prob(names["y"]).isfinite().all()  # type: ignore[attr-defined]
+
+
+def test_every_page_with_code_is_known() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    found = {page.name: blocks(page) for page in pages if blocks(page)}
+    assert found.keys() == RUN | FRAGMENTS
+    for name, code in found.items():
+        compile(code, name, "exec")
+
+
+def test_gallery_shows_every_example() -> None:
+    text = (ROOT / "docs/gallery.md").read_text()
+    shown = re.findall(r"literalinclude} examples/(\w+)\.py", text)
+    assert sorted(shown) == [path.stem for path in EXAMPLES]
+    assert re.findall(r"gallery/(\w+)\.png", text) == shown
+    assert len(shown) == 6
+    for path in EXAMPLES:  # the sentence above a picture is that of the example
+        assert path.read_text().splitlines()[0].strip('"') in text
+
+
+@pytest.mark.filterwarnings("ignore::vwta.estimator.columns.DataWarning")
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example(path: Path) -> None:
+    plt.switch_backend("agg")
+    figure = load_module(path).main(steps=10)
+    figure.canvas.draw()
+    assert figure.axes
+    assert all(axis.has_data() for axis in figure.axes)
+    plt.close("all")

@@ -122,7 +122,7 @@ def test_page_about_networks(environment: Path, tmp_path: Path) -> None:
 
 
 def test_everything_offered_is_there(environment: Path, tmp_path: Path) -> None:
-    names = set(vwta.__all__) - {"VoronoiRegressor", "load"}
+    names = set(vwta.__all__) - {"VoronoiRegressor", "load", "plot"}
     lines = ["import vwta", *(f"vwta.{name}" for name in names)]
     done = run(environment, tmp_path, "-c", "\n".join(lines))
     assert done.returncode == 0, done.stderr
@@ -130,6 +130,8 @@ def test_everything_offered_is_there(environment: Path, tmp_path: Path) -> None:
     assert (
         "VoronoiRegressor needs the package sklearn. Remedy: pip install 'vwta[skl" in done.stderr
     )
+    done = run(environment, tmp_path, "-c", "import vwta; vwta.plot")
+    assert "vwta.plot needs the package matplotlib. Remedy: pip install 'vwta[plot]'" in done.stderr
 
 
 def test_version_is_recorded_where_there_is_no_git(environment: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from vwta import plot as plot
     from vwta.distributions import calibration as calibration
     from vwta.distributions import line as line
     from vwta.distributions.average import Average as Average
@@ -73,6 +74,7 @@ _PLACES = {
     "line": "distributions",
     "load": "estimator.saving",
     "losses": "nn",
+    "plot": "",
     "scenarios": "distributions.scenarios",
     "tune": "distributions.bandwidth",
 }
@@ -83,8 +85,8 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'vwta' has no attribute {name!r}")
-    module = importlib.import_module(f"{__name__}.{_PLACES[name]}")
-    if hasattr(module, name):
+    module = importlib.import_module(f"{__name__}.{_PLACES[name]}".rstrip("."))
+    if _PLACES[name] and hasattr(module, name):
         return getattr(module, name)
     return importlib.import_module(f"{module.__name__}.{name}")
 

@@ -61,6 +61,16 @@ def test_sample_into_another_kind_of_file(folder: Path) -> None:
     assert found["row"].tolist()[:4] == [1, 1, 1, 2]
 
 
+def test_diagnose(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = folder / "page.html"
+    arguments = ["diagnose", str(folder / "m.vwta"), str(folder / "houses.csv"), "-o", str(page)]
+    assert main(arguments) == 0
+    text = capsys.readouterr().out
+    assert "log-likelihood, Gaussian without inputs" in text
+    assert text.endswith(f"wrote {page}\n")
+    assert "Predictions of price" in page.read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -71,6 +81,7 @@ def test_sample_into_another_kind_of_file(folder: Path) -> None:
         (["predict", "houses.csv", "houses.csv", "-o", "out.csv"], "is not a model of vwta"),
         (["predict", "m.vwta", "new.csv", "-o", "out.csv"], "no column 'kind'"),
         (["predict", "m.vwta", "houses.csv", "-o", "out.doc"], "unknown kind of table"),
+        (["diagnose", "m.vwta", "new.csv"], "no column 'kind'"),
         (["sample", "m.vwta", "houses.csv", "-n", "0", "-o", "out.csv"], "-n 0. Remedy"),
     ],
 )

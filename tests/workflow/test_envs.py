@@ -62,7 +62,7 @@ def test_new_lock_asks_for_the_one_torch(lock: ModuleType, monkeypatch: pytest.M
         "files for all systems, and the one that pip takes here"
     )
     installs = [command for command in asked if "install" in command and "uv" not in command]
-    assert len(installs) == 3
+    assert len(installs) == 4
     assert all(lock.TORCH in command for command in installs)
 
 
@@ -83,15 +83,20 @@ def test_installed_versions_are_the_locked_ones(locked: dict[str, str]) -> None:
     assert found == locked
 
 
-def test_lock_for_clusters_adds_to_the_lock(lock: ModuleType, locked: dict[str, str]) -> None:
-    added = lock.read_lock(ROOT / "requirements-cluster.lock")
+@pytest.mark.parametrize("extra", ["cluster", "docs"])
+def test_lock_of_an_extra_adds_to_the_lock(
+    lock: ModuleType, locked: dict[str, str], extra: str
+) -> None:
+    added = lock.read_lock(ROOT / f"requirements-{extra}.lock")
     assert not added.keys() & locked.keys()
-    for line in set(lock.declared("cluster")) - set(lock.declared()):
+    for line in set(lock.declared(extra)) - set(lock.declared()):
         requirement = Requirement(line)
         assert requirement.specifier.contains(added[canonicalize_name(requirement.name)])
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-cluster.lock"])
+@pytest.mark.parametrize(
+    "name", ["requirements.lock", "requirements-cluster.lock", "requirements-docs.lock"]
+)
 def test_lock_is_portable(name: str) -> None:
     for line in (ROOT / name).read_text().splitlines():
         exact = r"#.*|[\w.-]+==[\w.]+ \\|    --hash=sha256:[0-9a-f]{64}( \\)?"

@@ -5,8 +5,9 @@ TARGETS["page"] = [f"{RESULTS}/report/index.html"]
 OPTIONS = "".join(f"--configfile {os.path.relpath(path)} " for path in OVERLAYS[:1])
 OPTIONS += "".join(f"{os.path.relpath(path)} " for path in OVERLAYS[1:])
 ASSETS = [
-    source(f"src/vwta/paper/page/assets/{path.name}")
-    for path in sorted((ROOT / "src/vwta/paper/page/assets").iterdir())
+    source(f"{folder}/{path.name}")
+    for folder in ("src/vwta/paper/page/assets", "src/vwta/web/assets")
+    for path in sorted((ROOT / folder).iterdir())
 ]
 
 

@@ -24,6 +24,8 @@ quantiles and samples of new rows.
   vwta fit houses.csv --target price -o model.vwta
   vwta predict model.vwta new.csv -o predicted.csv
   vwta sample model.vwta new.csv -n 100 -o samples.csv
+  vwta diagnose model.vwta test.csv -o diagnosis.html
+  vwta explore model.vwta -o explorer.html
 """
 
 

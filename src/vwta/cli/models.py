@@ -1,4 +1,4 @@
-"""The commands `vwta fit`, `vwta predict` and `vwta sample`."""
+"""The commands `vwta fit`, `vwta predict`, `vwta sample`, `vwta diagnose`, `vwta explore`."""
 
 from __future__ import annotations
 
@@ -79,6 +79,33 @@ def add_commands(commands: Any) -> None:
     sample.add_argument("--seed", type=int, default=0, help="%(default)s")
     _add_layout(sample)
     sample.set_defaults(run=_sample)
+
+    diagnose = commands.add_parser(
+        "diagnose",
+        help="how good a model is on the rows of a table",
+        description="Prints likelihood, scores and calibration of a model on rows that it was not "
+        "fitted with, beside those of laws that know no inputs. With -o it writes a page with "
+        "pictures, which needs the extra `plot`.",
+    )
+    diagnose.add_argument("model", type=Path, help="file that `vwta fit` wrote")
+    diagnose.add_argument("table", type=Path, help="table with the columns of inputs and target")
+    diagnose.add_argument("-o", "--output", type=Path, metavar="PAGE.html")
+    _add_layout(diagnose)
+    diagnose.set_defaults(run=_diagnose)
+
+    explore = commands.add_parser(
+        "explore",
+        help="a page with sliders that shows what a model predicts",
+        description="Writes a page, one file that needs no network, which draws the predicted law "
+        "of targets of one or two columns as features change.",
+    )
+    explore.add_argument("model", type=Path, help="file that `vwta fit` wrote")
+    explore.add_argument("-o", "--output", type=Path, required=True, metavar="PAGE.html")
+    explore.add_argument(
+        "--feature", action="append", metavar="COLUMN",
+        help="up to three features; by default those that move predictions most",
+    )  # fmt: skip
+    explore.set_defaults(run=_explore)
 
 
 def _add_files(parser: argparse.ArgumentParser) -> None:
@@ -163,25 +190,30 @@ def _summary(
     return "\n".join([*lines, f"wrote {output}"])
 
 
-def _inputs(chosen: argparse.Namespace) -> tuple[VoronoiRegressor, pd.DataFrame]:
-    """A model and the rows to predict, with the columns that it knows."""
+def _inputs(
+    chosen: argparse.Namespace, targets: bool = False
+) -> tuple[VoronoiRegressor, pd.DataFrame, Any]:
+    """A model, the rows to predict with the columns that it knows, and their targets if asked."""
     from vwta.estimator.columns import Categories
     from vwta.estimator.saving import load
 
     model = load(chosen.model)
     kinds = dict(zip(model.feature_names_in_, model.columns_.columns, strict=True))
     texts = {name for name, column in kinds.items() if isinstance(column, Categories)}
-    table = read(chosen.table, _layout(chosen), texts=texts, numbers=kinds.keys() - texts)
+    names = (model.targets_.names or []) if targets else []
+    numbers = {*(kinds.keys() - texts), *names}
+    table = read(chosen.table, _layout(chosen), texts=texts, numbers=numbers)
     for name in kinds:
         column_of(chosen.table, table, name, "the column that the model was fitted with")
-    return model, table[list(kinds)]
+    y = _targets(chosen.table, table, names) if targets else None
+    return model, table[list(kinds)], y
 
 
 def _predict(chosen: argparse.Namespace) -> str:
     import pandas as pd
 
     levels = _levels(chosen.quantiles)
-    model, table = _inputs(chosen)
+    model, table, _ = _inputs(chosen)
     law = model.predict_dist(table)
     names = model.targets_.names or [f"y{j}" for j in range(model.targets_.dimension)]
     found: dict[str, Any] = {}
@@ -205,7 +237,7 @@ def _sample(chosen: argparse.Namespace) -> str:
 
     if chosen.n < 1:
         raise BadTable(f"-n {chosen.n}. Remedy: give a number of samples from 1 on")
-    model, table = _inputs(chosen)
+    model, table, _ = _inputs(chosen)
     y = model.predict_dist(table).sample(chosen.n, random_state=chosen.seed)
     y = y.reshape(chosen.n, len(table), -1).swapaxes(0, 1).reshape(chosen.n * len(table), -1)
     names = model.targets_.names or [f"y{j}" for j in range(y.shape[1])]
@@ -214,6 +246,27 @@ def _sample(chosen: argparse.Namespace) -> str:
     found |= dict(zip(names, y.T, strict=True))
     write(chosen.output, pd.DataFrame(found), _layout(chosen))
     return f"wrote {chosen.n} samples of {len(table)} rows to {chosen.output}"
+
+
+def _diagnose(chosen: argparse.Namespace) -> str:
+    model, table, y = _inputs(chosen, targets=True)
+    found = model.diagnose(table, y)
+    if chosen.output is None:
+        return str(found)
+    found.to_html(chosen.output)
+    return f"{found}\nwrote {chosen.output}"
+
+
+def _explore(chosen: argparse.Namespace) -> str:
+    from vwta.estimator.exploring import explore
+    from vwta.estimator.saving import load
+
+    model = load(chosen.model)
+    try:
+        explore(model, chosen.output, chosen.feature)
+    except ValueError as error:
+        raise BadTable(f"{chosen.model}: {error}") from error
+    return f"wrote {chosen.output}"
 
 
 def _levels(text: str) -> list[float]:

@@ -6,7 +6,7 @@ Networks see scaled targets :math:`u = (y - a) / s`. The density of y is that of
 
 from __future__ import annotations
 
-__all__ = ["PredictedLaw"]
+__all__ = ["PredictedLaw", "members_of"]
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -256,10 +256,22 @@ class PredictedLaw:
         If the model is calibrated, they do so for a new row with the probability `level` at least.
         """
         _check_level(level)
-        scores = hdr_scores(self.laws(), self._inwards(y))
         mass = level if self.calibration is None else self.calibration.mass(level)
-        covered: NDArray[np.bool_] = (scores <= mass).numpy()
+        covered: NDArray[np.bool_] = self.density_rank(y) <= mass
         return covered
+
+    def density_rank(self, y: ArrayLike) -> Array:
+        """Masses of all points with a higher density than the targets, `(n,)`.
+
+        They are uniform between 0 and 1 if the laws are right. On the line they are exact,
+        elsewhere shares of 256 samples; see :mod:`vwta.estimator.conformal`.
+        """
+        ranks: Array = hdr_scores(self.laws(), self._inwards(y)).numpy()
+        return ranks
+
+    def with_number(self, number: float) -> PredictedLaw:
+        """The same laws with another bandwidth, or factor on all widths, for scaled targets."""
+        return PredictedLaw(self.atoms, self.head, number, self.targets)
 
     def _beyond(self, mass: float) -> Region:
         """Regions of a mass of 1 or more: all of the line, elsewhere beyond samples."""
@@ -295,7 +307,7 @@ class PredictedLaw:
         source = torch.Generator().manual_seed(0)
         samples = torch.cat([_sample(part, (MARGINAL,), source) for part in self._parts()], -2)
         points = samples[..., j].T
-        own = [law.kernel.h.expand(law.masses.shape).amin(-1) for law in _members(self.law)]
+        own = [law.kernel.h.expand(law.masses.shape).amin(-1) for law in members_of(self.law)]
         own.append(0.9 * points.std(-1))
         h = MARGINAL**-0.2 * torch.stack(own).amin(0)[:, None]
         return Components(
@@ -373,5 +385,6 @@ def _sample(part: PredictedLaw, shape: tuple[int, ...], source: torch.Generator)
     return samples
 
 
-def _members(law: Any) -> list[Any]:
+def members_of(law: Any) -> list[Any]:
+    """The laws of which one is the average, or the law itself."""
     return list(law.laws) if isinstance(law, Average) else [law]

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vwta.estimator.columns import Columns, DataWarning
 from vwta.estimator.conformal import Calibration, hdr_scores
+from vwta.estimator.diagnosis import Diagnosis, diagnose
 from vwta.estimator.files import write_model
 from vwta.estimator.fitting import Fitted, Recipe, Rows, fit_heads, law_of
 from vwta.estimator.heads import HEADS, TOLERANCE, Sizes, heads_for
@@ -219,6 +220,17 @@ class VoronoiRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         scaled = torch.as_tensor(self.targets_.scaled(targets))
         self.calibration_ = Calibration(hdr_scores(law.laws(), scaled, seed=1))
         return self
+
+    def diagnose(self, X: Any, y: ArrayLike) -> Diagnosis:
+        """Likelihood, scores and calibration on rows that the model was not fitted with.
+
+        Arguments:
+            X: inputs, `(n, c)`.
+            y: their targets; all must lie in the box, if there is one.
+        """
+        values = self.log_likelihood(X, y)
+        law = self.predict_dist(X)
+        return diagnose(law, check_targets(y, len(law)), values, dict(self.heads_))
 
     def save(self, path: str | Path) -> None:
         """Writes the model to one file, which :func:`vwta.load` reads anywhere; no pickle."""

@@ -13,10 +13,10 @@ import pytest
 from vwta.paper.page import build as building
 from vwta.paper.page.build import build, render
 from vwta.paper.page.contents import Contents, read_sheet
-from vwta.paper.page.markup import Html, as_json, element
 from vwta.paper.page.sources import bibtex
 from vwta.paper.page.words import short
 from vwta.paper.studies import study_of
+from vwta.web.markup import Html, as_json, element
 
 LOADING = {"src", "srcset", "poster", "action", "background"}
 

@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, PowerNorm
+from matplotlib.colors import Colormap, Normalize, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Circle
@@ -35,11 +34,7 @@ from vwta.io.storage import read_tensors
 from vwta.paper.figures.style import COLUMN, save, style
 from vwta.paper.methods import NETWORKS
 from vwta.paper.problems import title
-
-TARGET = "#009E73"
-SCALE = "#D55E00"
-# Blues without their palest part, which would be lost on white.
-SCORES = LinearSegmentedColormap.from_list("scores", plt.get_cmap("Blues")(np.linspace(0.2, 1)))
+from vwta.style import SCALE, SCORES, TARGET
 
 
 class Prediction(NamedTuple):

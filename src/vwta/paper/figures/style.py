@@ -14,8 +14,7 @@ __all__ = [
 ]
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +24,11 @@ matplotlib.use("agg")
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from vwta.io.storage import atomic
-
-COLUMN = 3.25  # width of a column of the paper, in inches
-
-
-def shade(color: str, part: float) -> tuple[float, float, float]:
-    """A darker shade of a colour, with this part of its brightness."""
-    red, green, blue = to_rgb(color)
-    return red * part, green * part, blue * part
+from vwta.style import COLUMN, shade, style
 
 
 def sparse_labels(ticks: Sequence[float], apart: float) -> list[str]:
@@ -92,32 +83,6 @@ def label_panels(axes: Sequence[Axes], columns: int, below: str, left: str = "")
         axis.set_xlabel(below)
     for axis in axes[::columns]:
         axis.set_ylabel(left)
-
-
-@contextmanager
-def style() -> Iterator[None]:
-    """Settings for the time a figure is drawn."""
-    settings: dict[Any, Any] = {
-        "font.size": 8,
-        "axes.titlesize": 9,
-        "axes.labelsize": 8,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "grid.alpha": 0.3,
-        "grid.linewidth": 0.5,
-        "legend.fontsize": 7,
-        "legend.frameon": False,
-        "lines.linewidth": 1.2,
-        "lines.markersize": 3.5,
-        "xtick.labelsize": 7,
-        "ytick.labelsize": 7,
-        "figure.constrained_layout.use": True,
-        "savefig.dpi": 200,
-        "pdf.fonttype": 42,  # text stays text
-    }
-    with plt.rc_context(settings):
-        yield
 
 
 def save(figure: Figure, paths: Sequence[Path]) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pandas as pd
 
-from vwta.paper.page.markup import Html, element, join, rich
 from vwta.paper.page.words import chip, label, number, study_name, with_deviation
 from vwta.paper.verdicts.comparisons import rounded
 from vwta.paper.verdicts.table import CLAIM_WORDS, NUMBER_WORDS
+from vwta.web.markup import Html, element, join, rich
 
 BESIDE = {
     "under_paper": "paper",

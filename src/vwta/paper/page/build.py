@@ -5,7 +5,6 @@ from __future__ import annotations
 __all__ = ["MOST", "build"]
 
 import base64
-import hashlib
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -16,13 +15,15 @@ from vwta.paper.methods import METHODS
 from vwta.paper.page import answers, score
 from vwta.paper.page.contents import Contents, parts
 from vwta.paper.page.gallery import study_section
-from vwta.paper.page.markup import Html, as_json, element, join
 from vwta.paper.page.sources import citation, provenance_section
 from vwta.paper.problems import PROBLEMS
 from vwta.paper.studies import STUDIES
+from vwta.web import pages
+from vwta.web.markup import Html, as_json, element, join
+from vwta.web.pages import script_hash
 
 MOST = 15 * 10**6  # bytes of a page
-SCRIPTS = ("geometry.js", "explorer.js", "tables.js", "page.js")
+SCRIPTS = ("explorer.js", "tables.js", "page.js")
 NO_PREDICTIONS = (
     "There are no exported predictions here. The workflow makes them from trained networks: "
     "`make reproduce TIER=quick` at small scale, whose page is results/quick/report/index.html; "
@@ -51,7 +52,8 @@ def build(contents: Contents, path: Path) -> None:
 def render(contents: Contents) -> str:
     """The page as HTML."""
     origin = parts(contents.metrics)
-    theme, scripts = _asset("theme.js"), "\n".join(map(_asset, SCRIPTS))
+    theme = pages.asset("theme.js")
+    scripts = "\n".join([pages.asset("geometry.js"), *map(_asset, SCRIPTS)])
     studies = [study_section(contents, study, origin) for study in STUDIES]
     sections = {
         "facts": score.facts_of_run(contents),
@@ -69,7 +71,7 @@ def render(contents: Contents) -> str:
         "style": Html(_asset("page.css")),
         "theme": Html(theme),
         "scripts": Html(scripts),
-        "hashes": Html(f"{_hash(theme)} {_hash(scripts)}"),
+        "hashes": Html(f"{script_hash(theme)} {script_hash(scripts)}"),
     }
     return Template(_asset("page.html")).substitute(sections)
 
@@ -115,11 +117,6 @@ def _graph(path: Path | None) -> Html:
         ),
         id="rule-graph",
     )
-
-
-def _hash(script: str) -> str:
-    """A script as the page's policy names it: the browser runs no other one."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 def _asset(name: str) -> str:

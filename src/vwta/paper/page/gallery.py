@@ -14,8 +14,8 @@ import pandas as pd
 from PIL import Image
 
 from vwta.paper.page.contents import Contents, Picture, Sheet
-from vwta.paper.page.markup import Html, element, join, rich
 from vwta.paper.page.words import chip, named, short, study_name
+from vwta.web.markup import Html, element, join, rich
 
 COLOURS = 256  # of a picture in the page
 

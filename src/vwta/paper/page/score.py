@@ -13,12 +13,12 @@ import pandas as pd
 
 from vwta.paper.collection import cost, facts, records
 from vwta.paper.page.contents import Contents
-from vwta.paper.page.markup import Html, element, join
 from vwta.paper.page.words import chip, short, slug, study_name
 from vwta.paper.studies import STUDIES
 from vwta.paper.verdicts.classes import GROUPS, OBTAINED
 from vwta.paper.verdicts.summary import classes
 from vwta.paper.verdicts.table import CLAIM_WORDS, NUMBER_WORDS
+from vwta.web.markup import Html, element, join
 
 ALL = "all"
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from vwta.paper.collection import cost
 from vwta.paper.page.contents import Contents
-from vwta.paper.page.markup import Html, element, join
 from vwta.paper.page.words import short, study_name
+from vwta.web.markup import Html, element, join
 
 HEADS = ("Study", "Table", "File", "Rows", "Made", "Revision", "Code", "Trainings", "Processor")
 

@@ -21,10 +21,10 @@ from typing import Any
 import pandas as pd
 
 from vwta.paper.methods import METHODS
-from vwta.paper.page.markup import Html, element
 from vwta.paper.problems import PROBLEMS
 from vwta.paper.studies import STUDIES
 from vwta.paper.verdicts.comparisons import rounded
+from vwta.web.markup import Html, element
 
 METRICS = {"nll": "NLL", "emd": "EMD", "risk": "quantisation error", "rmse": "RMSE"}
 

@@ -1,0 +1,55 @@
+"""The site, built by `make docs`: warnings are errors, and the gallery's examples are executed."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from pygments.lexers import TextLexer
+
+mpl.use("agg")
+
+HERE = Path(__file__).parent
+EXAMPLES = ("two_moons", "bimodal_table", "trajectory", "directions", "calibrated", "heads")
+
+project = "vwta"
+author = "the vwta authors"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+exclude_patterns = ["_build", "results"]
+html_theme = "furo"
+html_title = "vwta"
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+default_role = "code"  # docstrings mark code by single backticks
+napoleon_custom_sections = [("Arguments", "params_style"), ("Attributes", "params_style")]
+
+
+def setup(app: Any) -> None:
+    """Runs the examples before pages are read."""
+    app.connect("builder-inited", lambda _: draw())
+    app.connect("source-read", link_to_results)
+    app.add_lexer("mermaid", TextLexer)
+
+
+def link_to_results(app: Any, name: str, source: list[str]) -> None:
+    """Files of published runs are no pages of the site: links to them are downloads."""
+    source[0] = re.sub(r"\]\((results/[^)]+)\)", r"](path:\1)", source[0])
+
+
+def draw() -> None:
+    """Draws the pictures of the gallery, those that are older than their example or missing."""
+    folder = HERE / "_build" / "gallery"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in EXAMPLES:
+        source, picture = HERE / "examples" / f"{name}.py", folder / f"{name}.png"
+        if picture.exists() and picture.stat().st_mtime > source.stat().st_mtime:
+            continue
+        spec = importlib.util.spec_from_file_location(name, source)
+        module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+        spec.loader.exec_module(module)  # type: ignore[union-attr]
+        print(f"gallery: {name}", file=sys.stderr)
+        module.main().savefig(picture, dpi=110)

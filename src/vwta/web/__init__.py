@@ -1,0 +1,1 @@
+"""Pages in one file that load nothing: HTML, its policy, and what several pages share."""
