@@ -154,6 +154,11 @@ def uci_table(dataset):
     return f"{folder}/{dataset}.safetensors"
 
 
+def unless_absent(files):
+    """Files of the audio study, none if its data could not be downloaded."""
+    return [] if AUDIO_ABSENT else files
+
+
 def reported(name, caption="figure"):
     """The picture of a figure, for the report; the table of figures says what it is."""
 

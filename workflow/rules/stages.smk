@@ -18,11 +18,6 @@ AUDIO_DOWNLOADS = {
 }[AUDIO_STUDY.source]
 
 
-def unless_absent(files):
-    """Files of the audio study, none if its data could not be downloaded."""
-    return [] if AUDIO_ABSENT else files
-
-
 rule download:
     """Stage: files of all studies from elsewhere."""
     input:
