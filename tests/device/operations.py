@@ -47,6 +47,7 @@ from vwta import (
     calibration,
     line,
     losses,
+    plot,
 )
 from vwta.distributions.transported import Transported
 from vwta.estimator.columns import DataWarning
@@ -65,8 +66,17 @@ OF_ARRAYS = {
     "VoronoiRegressor",
     *(
         f"VoronoiRegressor.{name}"
-        for name in ("calibrate", "log_likelihood", "predict", "predict_dist", "save", "score")
+        for name in (
+            "calibrate",
+            "diagnose",
+            "log_likelihood",
+            "predict",
+            "predict_dist",
+            "save",
+            "score",
+        )
     ),
+    *(f"plot.{name}" for name in plot.__all__),
 }
 
 
@@ -573,6 +583,7 @@ def _others() -> Iterator[Use]:
     yield Use("Directions", "", lambda on: lambda: Directions(16).count)
     for name, make in {"cut": voronoi, "uncut": uncut}.items():
         yield Use("tune", name, partial(_of_law, partial(make, "plane"), _tuned, "plane"))
+    yield Use("adjust", "", partial(_of_law, partial(voronoi, "plane"), _adjusted, "plane"))
     yield Use("fit", "", _fitted)
     for where in ("line", "sphere"):
         yield Use("VoronoiRegressor.fit", where, partial(_of_arrays, _regressor, where))
@@ -581,6 +592,10 @@ def _others() -> Iterator[Use]:
 
 def _tuned(law: Any, y: Tensor) -> Any:
     return vwta.tune(law, y, 0.1, 2.0, 0.5).tried
+
+
+def _adjusted(law: Any, y: Tensor) -> Any:
+    return vwta.adjust(law, y, 0.5, 2.0, 0.5).value
 
 
 def _fitted(on: Move) -> Callable[[], Any]:

@@ -61,8 +61,9 @@ AUDIO = audio.Settings(
     validation="noised",
     modes="each",
 )
+# Without local kernels in the plane: their loss walks cells, and waits for the device in each step.
 MODELS = [
-    *(("synthetic", kind) for kind in networks_in("synthetic")),
+    *(("synthetic", kind) for kind in networks_in("synthetic") if kind in NETWORKS),
     *(("uci", kind) for kind in NETWORKS),
     *(("audio", kind) for kind in DIRECTIONS),
 ]

@@ -25,6 +25,7 @@ from vwta.paper.audio.ansyn import CLASSES
 from vwta.paper.audio.predict import Predictions, predict
 from vwta.paper.audio.targets import Targets
 from vwta.paper.networks import build
+from vwta.paper.searches import Chosen
 from vwta.paper.synthetic import evaluate as synthetic
 from vwta.paper.synthetic import tune as synthetic_tuning
 from vwta.paper.theory.optimality import Wins, centroid_square, score_tv
@@ -85,7 +86,7 @@ def of_synthetic(kind: str, on: Move) -> Metrics:
     own = {name: getattr(SYNTHETIC, name) for name in ("low", "high", "selected_by")}
     tuning = synthetic_tuning.Settings({"methods": ["v_wta"], **SEARCH}, **own)
     tried = [*synthetic_tuning.searched(kind, net, held_out, tuning)]
-    chosen = {row["method"]: row["h"] for row in tried if row["chosen"]}
+    chosen = {row["method"]: Chosen(row["h"]) for row in tried if row["chosen"]}
     bandwidths = synthetic._bandwidths(kind, chosen, SYNTHETIC)
     return [*tried, *synthetic._measure(kind, net, points, bandwidths, SYNTHETIC)]
 
@@ -99,7 +100,7 @@ def of_uci(kind: str, on: Move) -> Metrics:
     search = {**SEARCH, "units": "standardised", "scale": "log", "takes": "lowest"}
     common = {field.name: getattr(UCI, field.name) for field in fields(Selection)}
     tried = [*uci_tuning.searched(one, uci_tuning.Settings(**common, search=search))]
-    chosen = {(row["method"], row["seed"], 0): row["h"] for row in tried if row["chosen"]}
+    chosen = {(row["method"], row["seed"], 0): Chosen(row["h"]) for row in tried if row["chosen"]}
     found = [*tried, *uci._measure(one, chosen, 0.1, UCI)]
     return [{name: row[name] for name in row if name != "seconds"} for row in found]
 

@@ -57,6 +57,7 @@ WAITS = {
     "calibration.crps *": 10,
     "calibration.*": 3,
     "tune cut": 135,
+    "adjust": 400,
     "tune uncut": 45,
     "fit": 18,
     "VoronoiRegressor.fit *": 130,

@@ -21,7 +21,7 @@ from vwta.paper.uci.regression import splits_sha256
 from vwta.workflow import validation
 
 SCHEMAS = ROOT / "workflow/schemas"
-OTHERS = {"config", "data", "verdicts", "claims", "differences"}
+OTHERS = {"config", "data", "verdicts", "claims", "differences", "adopt"}
 TIERS = sorted({path.stem for path in (ROOT / "config").glob("*.yaml")} - OTHERS)
 
 
@@ -47,6 +47,12 @@ def test_tiers_are_valid(tier: str) -> None:
     config = overlaid({} if tier == "config" else read(f"config/{tier}.yaml"))
     assert complaints(config) == []
     assert config["tier"] == ("full" if tier == "config" else tier)
+
+
+def test_sizes_for_adoption_are_valid_over_the_smoke_tier() -> None:
+    config = overlaid(read("config/smoke.yaml"))
+    update_config(config, read("config/adopt.yaml"))
+    assert complaints(config) == []
 
 
 @pytest.mark.parametrize(
@@ -117,7 +123,7 @@ def test_lists_replace_and_sections_merge() -> None:
 BAD = {
     "protocol restricted to a stranger": (
         {"synthetic": {"protocols": {"paper": {"emd": {"models": ["mdm"]}}}}},
-        "synthetic.protocols.paper.emd.models[0] = 'mdm': must be one of wta, hist, mdn (did you",
+        "synthetic.protocols.paper.emd.models[0] = 'mdm': must be one of wta, hist, mdn, local",
     ),
     "figure of what a protocol does not run": (
         {"figures": {"variants": {"K": [16], "protocols": ["literal", "relaxed"]}}},

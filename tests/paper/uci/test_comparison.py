@@ -171,6 +171,7 @@ def test_the_rule_is_the_papers_where_the_paper_follows_it() -> None:
 def test_the_ensemble_is_shown_if_it_was_run() -> None:
     methods = list(in_panel("uci"))
     extra = ["gaussian", "gaussian_ensemble", "mdn_ensemble", "k_wta_ensemble", "v_wta_ensemble"]
-    assert methods[-6:] == ["v_wta", *extra]
-    assert shown("uci", tidy(rows(1.0))) == methods[:-5]
-    assert shown("uci", tidy(rows(1.0, method="v_wta_ensemble"))) == [*methods[:-5], methods[-1]]
+    extra += ["local_v_wta", "local_v_wta_ensemble"]
+    assert methods[-8:] == ["v_wta", *extra]
+    assert shown("uci", tidy(rows(1.0))) == methods[:-7]
+    assert shown("uci", tidy(rows(1.0, method=extra[4]))) == [*methods[:-7], extra[4]]

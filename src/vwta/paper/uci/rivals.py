@@ -52,11 +52,10 @@ NOTES = (
     "of a split too. Bold: the lowest mean, and means whose 95 % interval of the paired difference "
     "to it (Student's t, split by split) reaches 0. In brackets: this interval, of the others.",
     "All have the same rows, splits and standardisation; what is chosen is chosen on the same "
-    "validation rows. Each method tries two settings there: weights of the scores for V-WTA and "
-    "K-WTA, bins of the spline for the flow, learning rates for NGBoost, weight decays for all "
-    "others. Besides, each split chooses h of V-WTA, K-WTA and the histogram, the factor on all "
-    "widths of local kernels, the number of NGBoost's trees, and the epoch of MDN, Gaussian, local "
-    "kernels and flow.",
+    "validation rows: the best of the settings that a run tries (weights of the scores for V-WTA "
+    "and K-WTA, bins of the spline for the flow, learning rates for NGBoost, weight decays for all "
+    "others), h of V-WTA, K-WTA and the histogram, the factor on all widths of local kernels, the "
+    "number of NGBoost's trees, and the epoch of MDN, Gaussian, local kernels and flow.",
 )
 COST = (
     "CPU seconds of training on a split, with all that is tried and trained again, and of 1,000 "

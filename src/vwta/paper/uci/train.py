@@ -82,7 +82,7 @@ class Settings:
     retrained: bool
     bins: dict[str, float]
     own: dict[str, Any] = field(default_factory=dict)
-    weight_decays: list[float] = field(default_factory=list)
+    weight_decays: list[float] | None = None
 
 
 def train(job: Job, data: Path, settings: Settings) -> None:
