@@ -154,7 +154,7 @@ def test_every_job_went_through_slurm_and_small_ones_together(through_slurm: Out
     assert {kind: asked.count(kind) for kind in asked} == ASKED
     logs = (through_slurm.tree / RESULTS / "logs").rglob("*.log")
     jobs = [path for path in logs if "collect" not in path.parts]
-    assert (len(jobs), len(asked)) == (25, 11)
+    assert (len(jobs), len(asked)) == (26, 11)
 
 
 def test_slurm_noted_the_end_of_every_job(through_slurm: Outcome) -> None:
