@@ -80,9 +80,11 @@ def _log_density(law: Law, about: Reference, row: int, y: np.ndarray, found: flo
     if law.low is not None and ((y < law.low) | (y > law.high)).any():
         return Found(what + ", outside", found, -math.inf, 1.0)
     points, options = law.points[row], []
-    # In float32 the library brings targets of the sphere to length 1, which moves them.
-    slack = 1e-7 if law.single and law.low is None else 1e-14
-    for k in reference.nearest(points, y, slack * max(law.extent, float(np.abs(y).max()))):
+    # The library brings atoms and targets of the sphere to length 1, which moves them.
+    moved = (1.2e-7 if law.single else 2.2e-16) if law.low is None else 0.0
+    slack = 1e-7 if law.single and moved else 1e-14
+    slack *= max(law.extent, float(np.abs(y).max()))
+    for k in reference.nearest(points, y, slack, 4 * moved):
         expected = about.moments(law, row, k)
         if expected is None:
             continue
@@ -92,6 +94,7 @@ def _log_density(law: Law, about: Reference, row: int, y: np.ndarray, found: flo
         right = log_mass - expected.log_mass + about.log_density(spread, law.h[row, k])
         steep = spread / law.h[row, k] ** 2  # rounding of the exponent
         rounding = (2e-6 if law.single else 1e-14) * (1 + abs(right) + steep)
+        rounding += moved * math.sqrt(2 * spread) / law.h[row, k] ** 2
         options.append(Found(what, found, right, about.tolerance(law, row, k) + rounding))
     return min(options, key=lambda option: option.excess)
 
@@ -173,8 +176,11 @@ def _beyond(law: Law, points: np.ndarray, k: int, y: np.ndarray) -> float:
     if not len(normal):
         return 0.0
     over = (y - points[k]) @ normal.T - distance[distance > 0] / 2
-    rounding = (1e-6 if law.single else 1e-13) * np.maximum(np.abs(y).max(-1), law.extent)
-    return float(max((over / rounding[:, None]).max(), 0.0))
+    rounding = (1e-6 if law.single else 1e-13) * np.maximum(np.abs(y).max(-1), law.extent)[:, None]
+    if law.low is None:  # unit vectors are rounded, and with them the direction to a neighbour
+        turn = (1.2e-7 if law.single else 2.2e-16) / distance[distance > 0]
+        rounding = rounding + turn * np.linalg.norm(y - points[k], axis=-1)[:, None]
+    return float(max((over / rounding).max(), 0.0))
 
 
 def some_cells(law: Law) -> list[tuple[int, int]]:

@@ -40,12 +40,13 @@ class Moments:
         return math.log(self.mass)
 
 
-def nearest(points: np.ndarray, y: np.ndarray, slack: float = 0.0) -> list[int]:
+def nearest(points: np.ndarray, y: np.ndarray, slack: float = 0.0, blur: float = 0.0) -> list[int]:
     """Atoms `(K, e)` nearest to a point `(e,)`, in exact arithmetic, and those nearly as near.
 
     Arguments:
         slack: how much further than the nearest one an atom may be, as a length; an atom counts if
             the point is within `slack` of the border between the two.
+        blur: how much larger its squared distance may be whatever the border.
     """
     rough = np.linalg.norm(points - y, axis=-1)
     candidates = np.flatnonzero(rough <= rough.min() * (1 + 1e-9) + 3 * slack)
@@ -56,7 +57,7 @@ def nearest(points: np.ndarray, y: np.ndarray, slack: float = 0.0) -> list[int]:
     for k, difference in apart.items():
         gap = sum((a - b) ** 2 for a, b in zip(difference, apart[best], strict=True))
         # The distance to the border is (square - least square) / 2 sqrt(gap).
-        if float(square[k] - square[best]) <= 2 * slack * math.sqrt(float(gap)):
+        if float(square[k] - square[best]) <= 2 * slack * math.sqrt(float(gap)) + blur:
             found.append(k)
     return found
 

@@ -2,7 +2,8 @@
 
 Tolerances of log-masses: 1e-9 as in the plane. A bisector of two unit vectors, which are rounded to
 1e-16 themselves, is known to 1e-16 by their distance: cells of atoms that nearly coincide get
-a few such roundings in addition. In float32 unit vectors and results are rounded to 6e-8.
+a few such roundings in addition, and narrow cells one by their mass. In float32 unit vectors and
+results are rounded to 6e-8.
 """
 
 import math
@@ -39,7 +40,8 @@ def moments(law: Law, row: int, k: int) -> Moments | None:
 
 def tolerance(law: Law, row: int, k: int) -> float:
     distance = np.linalg.norm(law.points[row] - law.points[row, k], axis=-1)
-    rounding = 1e-7 if law.single else 1e-14
+    about = moments(law, row, k)
+    rounding = 1e-7 if law.single else 1e-14 + (2e-16 / about.mass if about else 0.0)
     return 1e-9 + rounding / float(distance[distance > 0].min(initial=1.0))
 
 

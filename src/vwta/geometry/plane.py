@@ -20,7 +20,7 @@ from vwta.geometry.quadrature import REACH, beyond, rule, within
 from vwta.geometry.surfaces import FAR, PARALLEL, Edges, Lines
 
 BLURRED = 1e5  # times the distance of the nearest neighbour: from here on rounding can matter
-LOST = 1e9  # times that distance: from here on nearly parallel lines cannot be told apart
+LOST = 1e9  # times a line's own distance: from here on others cannot be told from it
 NEARLY = 1e-6  # angle between nearly parallel lines
 
 
@@ -87,7 +87,7 @@ class Plane:
         if not len(far):
             return lines
         part = lines.keep(far)
-        hidden = _hidden(part.normals[0], part.normals[1], part.near, part.least)
+        hidden = _hidden(part.normals[0], part.normals[1], part.near)
         if not hidden.any():
             return lines
         near, normals = lines.near.clone(), [n.clone() for n in lines.normals]
@@ -99,12 +99,15 @@ class Plane:
     def _nearest_parallel(self, lines: Lines, line: Tensor, ahead: Tensor) -> Tensor:
         """The nearest to the atom of the lines that are parallel to `line` and lie ahead too.
 
-        Seen from very far away, rounding hides which of them comes first.
+        Seen from very far away, rounding hides which of them comes first. It is `line` itself if
+        the nearest one lies behind a line of another direction.
         """
         normal = lines.normal(line)
         across, against = lines.approach(normal, self.heading(normal, normal))
         other = (across.abs_() > PARALLEL) | (against >= 0) | ahead.isinf()
-        return lines.near.masked_fill(other, math.inf).argmin(1)
+        nearest = lines.near.masked_fill(other, math.inf).argmin(1)
+        crossed = ahead.masked_fill(~other, math.inf).amin(1)
+        return torch.where(ahead.gather(1, nearest[:, None])[:, 0] <= crossed, nearest, line)
 
     def angle(self, a: Tensor, s1: Tensor, s2: Tensor) -> Tensor:
         return torch.atan2(a * (s2 - s1), a**2 + s1 * s2)
@@ -165,14 +168,15 @@ class Plane:
         return first, (ray**2 * (weight * kernel.radial_moment(outer, 2, 2))[..., None]).sum(1)
 
 
-def _hidden(x: Tensor, y: Tensor, near: Tensor, least: Tensor) -> Tensor:
+def _hidden(x: Tensor, y: Tensor, near: Tensor) -> Tensor:
     """Which lines `(C, M)` lie behind a nearer one that is parallel as far as anyone can tell.
+
+    They meet it at `LOST` times its own distance or beyond.
 
     Arguments:
         x: first components of the lines' normals, `(C, M)`.
         y: second components.
         near: distances of the lines.
-        least: distance of the nearest bisector, `(C,)`.
     """
     turn, order = torch.sort(torch.atan2(y, x), dim=1, stable=True)
     family = torch.zeros_like(order)
@@ -181,13 +185,14 @@ def _hidden(x: Tensor, y: Tensor, near: Tensor, least: Tensor) -> Tensor:
     family = torch.where(around & (family == family[:, -1:]), 0, family)
     x, y, near = (part.gather(1, order) for part in (x, y, near))
     first = torch.full_like(near, math.inf).scatter_reduce_(1, family, near, "amin")
-    gap = near - first.gather(1, family)
+    first = first.gather(1, family)
+    gap = near - first
     place = torch.arange(near.shape[1], device=near.device).expand_as(order)
     leader = torch.full_like(order, near.shape[1] - 1)
     leader.scatter_reduce_(1, family, torch.where(gap > 0, leader, place), "amin")
     lead = leader.gather(1, family)
     across = (x * y.gather(1, lead) - y * x.gather(1, lead)).abs_()
-    parallel = (across <= PARALLEL) | (across * (LOST * least)[:, None] <= gap)
+    parallel = (across <= PARALLEL) | (across * (LOST * first) <= gap)
     hidden = (gap > 0) & (across <= NEARLY) & parallel
     return torch.empty_like(hidden).scatter_(1, order, hidden)
 

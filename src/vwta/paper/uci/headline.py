@@ -17,25 +17,23 @@ from vwta.paper.uci.comparison import over_splits
 from vwta.paper.uci.tables import DISCRETE
 
 PRINTED = "printed"
+# Networks of `ours`: all splits of a data set are run with each of them.
+RECIPES = ("gaussian", "mdn", "k_wta", "v_wta", "local_v_wta")
 # What is compared with each other: protocol, networks alone or averaged, methods.
 GROUPS = (
     (PRINTED, "single networks", ("mdn", "k_wta", "v_wta")),
     (PRINTED, "ensembles", ("deep_ensembles",)),
     ("paper", "single networks", ("mdn", "k_wta", "v_wta")),
-    ("ours", "single networks", ("gaussian", "mdn", "k_wta", "v_wta")),
-    (
-        "ours",
-        "ensembles",
-        ("gaussian_ensemble", "mdn_ensemble", "k_wta_ensemble", "v_wta_ensemble"),
-    ),
+    ("ours", "single networks", RECIPES),
+    ("ours", "ensembles", tuple(f"{name}_ensemble" for name in RECIPES)),
 )
 DIGITS = 2
 NOTES = (
     "Bold: the lowest mean of its group, by the digits shown, where all methods of the group have "
     "run. Empty: not run. --: not finite in some split. Means over the splits, and over the "
     "networks of a split where each is measured alone; every group has the same rows, and within "
-    "`ours` all methods have the same recipe, but K-WTA and V-WTA also choose h, and the better of "
-    "two weights of the scores, on validation rows.",
+    "`ours` all methods have the same budget and choose the better of two settings on validation "
+    "rows; K-WTA and V-WTA also choose h there, and local kernels a factor on all widths.",
     "An MDN has as many components as a WTA network has hypotheses; a Gaussian has one, and its "
     "ensemble is that of Deep Ensembles. Ensembles of `ours` average equally many networks. `ours` "
     "is a recipe of this project, and no reproduction.",

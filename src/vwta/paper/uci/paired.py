@@ -30,6 +30,11 @@ PAIRS = (
     ("v_wta_ensemble", "mdn_ensemble"),
     ("k_wta_ensemble", "mdn_ensemble"),
     ("v_wta_ensemble", "gaussian_ensemble"),
+    ("local_v_wta", "v_wta"),
+    ("local_v_wta", "mdn"),
+    ("local_v_wta_ensemble", "v_wta_ensemble"),
+    ("local_v_wta_ensemble", "mdn_ensemble"),
+    ("local_v_wta_ensemble", "gaussian_ensemble"),
 )
 # One switch from `paper` to `released`, each a protocol.
 SWITCHES = {
