@@ -89,6 +89,21 @@ def test_laws(check: checks.Check, category: str) -> None:
     assert not wrong, wrong
 
 
+# Laws of such a run that were once wrong, and the cells in question.
+NEARLY_PARALLEL = [("unbounded nearly collinear", 70, (2, 65)), ("unbounded collinear", 105, (58,))]
+
+
+@pytest.mark.parametrize(("category", "seed", "cells"), NEARLY_PARALLEL)
+def test_borders_that_are_nearly_parallel(category: str, seed: int, cells: tuple[int, ...]) -> None:
+    """Neighbours that nearly coincide, and others whose borders meet within the cell."""
+    law = law_of(category, seed)
+    found = law.mixture().log_cell_mass.reshape(-1)
+    for k in cells:
+        about = moments(law, 0, k)
+        assert about is not None
+        assert abs(float(found[k]) - about.log_mass) <= tolerance(law, 0, k)
+
+
 @pytest.mark.parametrize("heading", [(1.0, 0.0), (0.6, 0.8), (0.3, -0.7)])
 @pytest.mark.parametrize("side", [1e8, 1e11, 1e14, math.inf])
 def test_atoms_on_a_line_are_those_of_the_line(heading: tuple[float, float], side: float) -> None:
