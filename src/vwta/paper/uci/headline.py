@@ -32,7 +32,7 @@ NOTES = (
     "Bold: the lowest mean of its group, by the digits shown, where all methods of the group have "
     "run. Empty: not run. --: not finite in some split. Means over the splits, and over the "
     "networks of a split where each is measured alone; every group has the same rows, and within "
-    "`ours` all methods have the same budget and choose the better of two settings on validation "
+    "`ours` all methods have the same budget and choose the best of three settings on validation "
     "rows; K-WTA and V-WTA also choose h there, and local kernels a factor on all widths.",
     "An MDN has as many components as a WTA network has hypotheses; a Gaussian has one, and its "
     "ensemble is that of Deep Ensembles. Ensembles of `ours` average equally many networks. `ours` "

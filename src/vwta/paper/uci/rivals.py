@@ -53,9 +53,9 @@ NOTES = (
     "to it (Student's t, split by split) reaches 0. In brackets: this interval, of the others.",
     "All have the same rows, splits and standardisation; what is chosen is chosen on the same "
     "validation rows: the best of the settings that a run tries (weights of the scores for V-WTA "
-    "and K-WTA, bins of the spline for the flow, learning rates for NGBoost, weight decays for all "
-    "others), h of V-WTA, K-WTA and the histogram, the factor on all widths of local kernels, the "
-    "number of NGBoost's trees, and the epoch of MDN, Gaussian, local kernels and flow.",
+    "and K-WTA, learning rates for NGBoost, weight decays for all others), h of V-WTA, K-WTA and "
+    "the histogram, the factor on all widths of local kernels, the number of NGBoost's trees, and "
+    "the epoch of MDN, Gaussian, local kernels and flow.",
 )
 COST = (
     "CPU seconds of training on a split, with all that is tried and trained again, and of 1,000 "

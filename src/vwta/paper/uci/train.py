@@ -7,7 +7,6 @@ __all__ = ["Settings", "train"]
 import logging
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -34,9 +33,9 @@ from vwta.training.stacking import Plan, Rows, StackedFit, fit_stacked
 
 logger = logging.getLogger(__name__)
 
-_Shape = tuple[dict[str, Any], float]
 LAST = "last"  # weights that no criterion selects
 BOOSTED = "ngboost"  # the model that is no network
+SIZES = ("form", "background", "bins")  # arguments of networks among settings of their own
 PUBLISHED_DIMENSION = 2  # of the normaliser in the published mixture loss, whatever the targets'
 
 
@@ -62,11 +61,11 @@ class Settings:
         retrained: whether networks are trained again on all training rows, for as many epochs as
             those that are selected were, to be tested in their place.
         bins: `low` and `high` of the histogram's K bins.
-        own: settings that only this model has: `bins` of a flow's spline that are tried; the
-            fields of :class:`vwta.paper.uci.boosting.Sizes`; or `form`, `distance` and `background`
-            of local kernels, see :func:`vwta.nn.densities.local`, and fields of their `plan`.
-        weight_decays: those that are tried for networks that have nothing else to try, neither
-            weights of scores nor bins; none for that of the plan alone.
+        own: settings that only this model has: the number of `bins` of a flow's spline; the fields
+            of :class:`vwta.paper.uci.boosting.Sizes`; or `form`, `distance` and `background` of
+            local kernels, see :func:`vwta.nn.densities.local`, and fields of their `plan`.
+        weight_decays: those that are tried for networks whose scores have no weight to try; none
+            for that of the plan alone.
     """
 
     plan: dict[str, Any]
@@ -122,16 +121,10 @@ def train(job: Job, data: Path, settings: Settings) -> None:
 
 
 class _Candidate(NamedTuple):
-    """A way to train: how to build the network, the weight of the scores, and that of the decay."""
+    """A way to train: the weight of the scores, and that of the decay."""
 
-    specification: dict[str, Any]
     beta: float
     weight_decay: float
-
-    @property
-    def shape(self) -> _Shape:
-        """What networks must have in common to be trained as one stack."""
-        return self.specification, self.weight_decay
 
 
 class _Trainings:
@@ -157,10 +150,8 @@ class _Trainings:
         sizes = _sizes(parts.inputs.shape[1], job.K, settings)
         sizes |= training.sizes
         self.plan = _plan(settings, rows=parts.train_rows.shape[1])
-        self.candidates = [
-            _Candidate({"kind": job.model, **taken(training.network, sizes | variant)}, *weights)
-            for variant, *weights in _variants(self.loss, settings, self.plan.weight_decay)
-        ]
+        self.network = {"kind": job.model, **taken(training.network, sizes)}
+        self.candidates = _candidates(self.loss, settings, self.plan.weight_decay)
         self.held_out = _on(parts.validation, device)
         self.fits: list[list[StackedFit]] = []  # of each candidate, its restarts
         self.chosen = [0 for _ in self.splits]
@@ -192,7 +183,7 @@ class _Trainings:
             for name, value in final.items():
                 tensors[f"final.{restart}.{name}"] = value
         return tensors, {
-            "network": candidate.specification,
+            "network": self.network,
             "selected": self.selected,
             "retrained": bool(self.final[split]),
             "restarts": len(fits),
@@ -206,11 +197,11 @@ class _Trainings:
         }
 
     def _retrain(self, rows: Rows) -> None:
-        """Trains the chosen candidates on all rows; networks of one shape are one stack."""
-        shapes = [self.candidates[choice].shape for choice in self.chosen]
-        for number, shape in enumerate(_distinct(shapes)):
-            splits = [split for split in self.splits if shapes[split] == shape]
-            name = "final" if len(splits) == len(shapes) else f"final{number}"
+        """Trains the chosen candidates on all rows; networks of one weight decay are one stack."""
+        decays = [self.candidates[choice].weight_decay for choice in self.chosen]
+        for number, decay in enumerate(dict.fromkeys(decays)):
+            splits = [split for split in self.splits if decays[split] == decay]
+            name = "final" if len(splits) == len(decays) else f"final{number}"
             for restart in self.restarts:
                 done = self._fit(name, rows, None, splits, restart, self._stops(restart, splits))
                 for place, split in enumerate(splits):
@@ -233,7 +224,7 @@ class _Trainings:
         betas = torch.tensor([[way.beta] for way in ways])
         loss = _set(self.loss, self.settings, betas.to(self.device))
         return fit_stacked(
-            [initialise(ways[0].specification, seed, build) for seed in seeds],
+            [initialise(self.network, seed, build) for seed in seeds],
             loss,
             {"loss": loss, **self.criteria},
             FixedData(_of(rows, splits), _of(self.held_out, splits)),
@@ -246,8 +237,8 @@ class _Trainings:
 
     def _choose(self, split: int) -> int:
         ways = [
-            (candidate.specification, [unstack(self._selected(done), split) for done in fits])
-            for candidate, fits in zip(self.candidates, self.fits, strict=True)
+            (self.network, [unstack(self._selected(done), split) for done in fits])
+            for fits in self.fits
         ]
         x, y = (part[split] for part in self.parts.validation)
         return choose(ways, x, y)
@@ -263,30 +254,17 @@ class _Trainings:
         return torch.stack([epochs[self.chosen[split]][split] for split in splits])
 
 
-def _variants(
-    loss: Loss, settings: Settings, weight_decay: float
-) -> list[tuple[dict[str, Any], float, float]]:
-    """What is tried: arguments of the network, weights of the scores and of the decay.
-
-    A network tries weights of its scores if it has any, else bins of its spline, else decays.
-    """
+def _candidates(loss: Loss, settings: Settings, weight_decay: float) -> list[_Candidate]:
+    """What is tried: weights of the scores if a network has any, else weights of the decay."""
     beta = settings.betas[0]
     if taken(loss, {"beta": None}):
-        return [({}, beta, weight_decay) for beta in settings.betas]
-    if "bins" in settings.own:
-        return [({"bins": bins}, beta, weight_decay) for bins in settings.own["bins"]]
-    return [({}, beta, decay) for decay in settings.weight_decays or [weight_decay]]
+        return [_Candidate(beta, weight_decay) for beta in settings.betas]
+    return [_Candidate(beta, decay) for decay in settings.weight_decays or [weight_decay]]
 
 
 def _name(candidate: _Candidate) -> str:
     """Name of a candidate's checkpoint."""
-    bins = candidate.specification.get("bins")
-    name = f"beta{candidate.beta}" if bins is None else f"bins{bins}"
-    return f"{name}_decay{candidate.weight_decay}"
-
-
-def _distinct(shapes: Sequence[_Shape]) -> list[_Shape]:
-    return [shape for place, shape in enumerate(shapes) if shape not in shapes[:place]]
+    return f"beta{candidate.beta}_decay{candidate.weight_decay}"
 
 
 def _of(rows: Rows, splits: list[int]) -> Rows:
@@ -310,9 +288,9 @@ def _sizes(inputs: int, K: int, settings: Settings) -> dict[str, Any]:
     scores = "softmax" if settings.score_reduction == "softmax" else "sigmoid"
     bins = {"grid": [K], **{end: [settings.bins[end]] for end in ("low", "high")}}
     trunk = {"inputs": inputs, "widths": settings.widths, "scores": scores}
-    local = {key: own for key, own in settings.own.items() if key in ("form", "background")}
+    own = {name: settings.own[name] for name in SIZES if name in settings.own}
     sizes = {"outputs": 1, "bounded": False, "hypotheses": K, "components": K}
-    return {**trunk, **sizes, **bins, **local}
+    return {**trunk, **sizes, **bins, **own}
 
 
 def _set(loss: Loss, settings: Settings, beta: Tensor) -> Objective:
