@@ -14,15 +14,17 @@ from vwta.geometry.directions import Directions, Rays, SphereRays
 from vwta.geometry.kernels import Kernel, Uniform, sample_sphere, sphere_moments
 from vwta.geometry.memory import slices
 from vwta.geometry.moments import sector_moments
+from vwta.geometry.ordered import FEW, twins_on_line
 from vwta.geometry.polygons import walk
 from vwta.geometry.polytopes import sample_polytopes
 from vwta.geometry.sectors import cell_mass, sample_sectors, sector_masses
 from vwta.geometry.solids import SolidRays
 from vwta.geometry.spaces import Box, Space, Sphere
 from vwta.geometry.surfaces import Edges
+from vwta.geometry.winners import PlaceTree, nearest_of_rows, nearest_of_shared, place_tree
 
 DRAWS = 2**16  # samples drawn at once: they fit into the cache
-SETTLED = 10  # comparisons at most with the nearest atom so far, until none is nearer
+SEARCHED = 64  # atoms and points from which on a k-d tree is faster than comparing all
 SECTORS = 2**11  # sectors whose moments are computed at once
 
 
@@ -47,6 +49,7 @@ class Tessellation:
         self._fixed = self.points.detach()
         self._polygons = _Polygons(self._fixed, space) if planar else None
         self._rays: tuple[Tensor, Rays | SolidRays] | None = None
+        self._tree: PlaceTree | None = None
 
     def split(self, cell: Tensor) -> tuple[Tensor, Tensor]:
         """Row and atom, `(C,)` each, of cells `(C,)` given by number."""
@@ -58,16 +61,16 @@ class Tessellation:
         A point is given to the other side of a border only if it is closer to that border than
         about d + 1 times 2.2e-16, the rounding of float64, of its distance to the atom.
         """
-        out = torch.empty_like(row)
-        step = max(1, 2**21 // self.points.shape[1])
-        for start in range(0, len(row), step):
-            part = slice(start, start + step)
-            atoms = self._fixed[row[part]]
-            distance = (atoms[..., 0] - y[part, :1]) ** 2
-            for i in range(1, y.shape[-1]):
-                distance += (atoms[..., i] - y[part, i : i + 1]) ** 2
-            out[part] = _first_least(distance, atoms, y[part])
-        return out
+        if len(self._fixed) > 1 or not self._is_searched(row):
+            return nearest_of_rows(self._fixed, y, row)
+        tree = self._tree  # read once: another thread may replace it
+        if tree is None:
+            self._tree = tree = place_tree(self._fixed[0])
+        return nearest_of_shared(tree, self._fixed[0], y)
+
+    def _is_searched(self, row: Tensor) -> bool:
+        """Whether a k-d tree finds nearest atoms faster than a comparison with all of them."""
+        return row.device.type == "cpu" and min(self._fixed.shape[1], len(row)) >= SEARCHED
 
     def log_mass(self, cell: Tensor, kernel: Kernel) -> Tensor:
         """Log of the kernel's mass in cells `(C,)`; -inf where a twin has the cell."""
@@ -91,13 +94,21 @@ class Tessellation:
         """Which cells' atoms `(C,)` coincide with another one."""
         if self._polygons is not None:
             return self._polygons.select(cell).twin
+        if self._is_sorted(cell):
+            return twins_on_line(self._fixed[..., 0]).shared[self.split(cell)]
         counts = [self.twins(part).sum(1) for part in self._few(cell)]
         return torch.cat(counts) > 1
 
     def is_empty(self, cell: Tensor) -> Tensor:
         """Which cells `(C,)` belong to an earlier atom that coincides with theirs."""
+        if self._is_sorted(cell):
+            return twins_on_line(self._fixed[..., 0]).first[self.split(cell)] != self.split(cell)[1]
         first = [self.twins(part).to(torch.uint8).argmax(1) for part in self._few(cell)]
         return torch.cat(first) != self.split(cell)[1]
+
+    def _is_sorted(self, cell: Tensor) -> bool:
+        """Whether twins are looked for among the sorted atoms of the line: not for few cells."""
+        return self.dim == 1 and len(cell) >= FEW * len(self._fixed)
 
     def _few(self, cell: Tensor) -> list[Tensor]:
         """Parts of cells `(C,)` whose atoms can all be compared with theirs at once."""
@@ -266,42 +277,6 @@ class _Polygons:
             torch.cat([old.twin, twin]),
         )
         return found
-
-
-def _first_least(distance: Tensor, atoms: Tensor, y: Tensor) -> Tensor:
-    r"""The nearest atom `(N,)`, also where squares are too coarse to tell.
-
-    Squares of two atoms at a distance r differ by 2 w times their distance from each other if y is
-    w away from the border between them. Rounding of the squares, :math:`r^2` times 1e-16, hides
-    this if atoms are close together and y is far away. The difference of two squares, as
-
-    .. math:: |z_k - y|^2 - |z_l - y|^2 = (z_k - z_l) \cdot ((z_k - y) + (z_l - y)),
-
-    is rounded in proportion to itself, so that only points within some roundings of r are in doubt.
-
-    Arguments:
-        distance: squared distances, `(N, K)`.
-        atoms: the atoms, `(N, K, e)`.
-        y: points, `(N, e)`.
-    """
-    first = distance.argmin(1)
-    blur = 2 * (y.shape[-1] + 3) * torch.finfo(distance.dtype).eps
-    least = distance.gather(1, first[:, None])
-    close = distance <= least * (1 + blur)
-    doubtful = (torch.count_nonzero(close, 1) > 1) & least[:, 0].isfinite()
-    if not doubtful.any():
-        return first
-    at = torch.nonzero(doubtful)[:, 0]
-    z, apart = atoms[at], atoms[at] - y[at, None]
-    best, close = first[at], close[at]
-    for _ in range(SETTLED):
-        last = best[:, None, None].expand(-1, 1, y.shape[-1])
-        gap = ((z - z.gather(1, last)) * (apart + apart.gather(1, last))).sum(-1)
-        best = gap.masked_fill_(~close, math.inf).argmin(1)
-        if torch.equal(best, last[:, 0, 0]):
-            break
-    first[at] = best
-    return first
 
 
 def _sample_polygons(

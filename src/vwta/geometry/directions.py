@@ -25,6 +25,7 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from vwta.geometry.kernels import Kernel
+from vwta.geometry.ordered import ends_of_cells
 from vwta.geometry.spaces import Space, unit
 
 REPLICATES = 8  # independent scramblings: their scatter is the stated error
@@ -84,6 +85,9 @@ class Rays:
         self.space, self.dim = space, space.dim(points.shape[-1])
         self.row, self.atom = row, atom
         self.aim = _aim(how, self.dim, len(row), points)  # (1 or C, S, e)
+        if self.dim == 1:
+            self.line = ends_of_cells(points.detach()[..., 0], row, atom, space)
+            return
         with torch.no_grad():
             size = points.shape[1] * points.shape[2]
             lines = [

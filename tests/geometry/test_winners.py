@@ -1,0 +1,74 @@
+"""The k-d tree finds the same atoms as exact arithmetic does."""
+
+import math
+from fractions import Fraction
+
+import pytest
+import torch
+from torch import Tensor
+
+from vwta import Box, Gaussian, Sphere, VonMisesFisher, VoronoiMixture
+from vwta.geometry.cells import SEARCHED
+from vwta.geometry.winners import nearest_of_rows, nearest_of_shared, place_tree
+
+
+def exact(atoms: Tensor, y: Tensor) -> list[int]:
+    """The first of the nearest atoms to each point, in rational arithmetic."""
+    places = [[Fraction(x) for x in atom] for atom in atoms.tolist()]
+    found = []
+    for point in y.tolist():
+        target = [Fraction(x) for x in point]
+        squares = [sum((a - b) ** 2 for a, b in zip(z, target, strict=True)) for z in places]
+        found.append(squares.index(min(squares)))
+    return found
+
+
+@pytest.mark.parametrize("e", [1, 2, 3, 5])
+def test_the_tree_finds_the_nearest_atom(e: int) -> None:
+    generator = torch.Generator().manual_seed(e)
+    atoms = torch.rand(80, e, dtype=torch.float64, generator=generator)
+    y = torch.rand(200, e, dtype=torch.float64, generator=generator)
+    assert nearest_of_shared(place_tree(atoms), atoms, y).tolist() == exact(atoms, y)
+
+
+@pytest.mark.parametrize("e", [1, 2, 3])
+def test_the_first_of_equals_is_taken(e: int) -> None:
+    """On a coarse grid most points have several nearest atoms, and atoms coincide."""
+    generator = torch.Generator().manual_seed(e)
+    atoms = torch.randint(-4, 5, (100, e), generator=generator).double()
+    y = torch.randint(-8, 9, (200, e), generator=generator).double() / 2
+    assert nearest_of_shared(place_tree(atoms), atoms, y).tolist() == exact(atoms, y)
+
+
+def test_points_far_away_from_close_atoms() -> None:
+    """Squares are too coarse to tell the atoms apart, their difference is not."""
+    generator = torch.Generator().manual_seed(3)
+    atoms = torch.rand(70, 2, dtype=torch.float64, generator=generator) * 1e-7
+    y = torch.randn(100, 2, dtype=torch.float64, generator=generator) * 1e4
+    assert nearest_of_shared(place_tree(atoms), atoms, y).tolist() == exact(atoms, y)
+
+
+def test_points_that_are_not_finite_are_treated_as_without_a_tree() -> None:
+    atoms = torch.rand(70, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
+    y = torch.tensor([[math.nan, 0.0], [0.5, 0.5], [math.inf, 1.0]], dtype=torch.float64)
+    with_all = nearest_of_rows(atoms[None], y, torch.zeros(3, dtype=torch.long))
+    assert torch.equal(nearest_of_shared(place_tree(atoms), atoms, y), with_all)
+
+
+def test_atoms_that_all_coincide() -> None:
+    atoms = torch.full((70, 2), 0.3, dtype=torch.float64)
+    assert not nearest_of_shared(place_tree(atoms), atoms, torch.rand(5, 2).double()).any()
+
+
+@pytest.mark.parametrize("space", [Box(-1.0, 1.0), Sphere()])
+def test_a_law_is_the_same_with_and_without_a_tree(space: Box | Sphere) -> None:
+    """Points one by one are compared with all atoms, many at once go through the tree."""
+    generator = torch.Generator().manual_seed(5)
+    e, kernel = (3, VonMisesFisher(0.2)) if isinstance(space, Sphere) else (2, Gaussian(0.2))
+    atoms = space.project(torch.randn(SEARCHED, e, dtype=torch.float64, generator=generator))
+    y = space.project(torch.randn(SEARCHED, e, dtype=torch.float64, generator=generator))
+    law = VoronoiMixture(atoms, torch.full((SEARCHED,), 1 / SEARCHED).double(), kernel, space)
+    apart = torch.cat([law.log_prob(point[None]) for point in y])
+    assert law._cells._tree is None
+    assert torch.equal(law.log_prob(y), apart)
+    assert law._cells._tree is not None
