@@ -14,17 +14,17 @@ NODES = 24
 REACH = 22.0  # exp(-REACH) is 3e-10: what the kernel has left beyond the outermost node
 
 
-def nodes(start: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
-    """Nodes and weights of quadrature from `start` to `end` `(E,)`, `(E, n)` each."""
-    x, weight = rule(start.dtype, start.device)
+def nodes(start: Tensor, end: Tensor, count: int = NODES) -> tuple[Tensor, Tensor]:
+    """Nodes and weights of quadrature from `start` to `end` `(E,)`, `(E, count)` each."""
+    x, weight = rule(start.dtype, start.device, count)
     half = (end - start)[:, None] / 2
     return torch.addcmul((end + start)[:, None] / 2, half, x), half * weight
 
 
 @cache
-def rule(dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Nodes and weights of Gauss-Legendre quadrature on `[-1, 1]`, `(n,)` each."""
-    x, weight = (torch.from_numpy(part) for part in np.polynomial.legendre.leggauss(NODES))
+def rule(dtype: torch.dtype, device: torch.device, count: int = NODES) -> tuple[Tensor, Tensor]:
+    """Nodes and weights of Gauss-Legendre quadrature on `[-1, 1]`, `(count,)` each."""
+    x, weight = (torch.from_numpy(part) for part in np.polynomial.legendre.leggauss(count))
     return x.to(device, dtype), weight.to(device, dtype)
 
 

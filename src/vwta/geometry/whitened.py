@@ -30,12 +30,13 @@ import torch
 from torch import Tensor
 
 from vwta.geometry.intervals import log_mass_parts
-from vwta.geometry.quadrature import beyond, nodes, within
+from vwta.geometry.quadrature import NODES, beyond, nodes, rule, within
 from vwta.geometry.surfaces import Edges
 
 REACH = 36.0  # exp(-REACH) is 2e-16: what quadrature leaves out
 OUTSIDE = 1.5  # distance of the origin from which on angles are left out
 FLAT = 0.5  # a log-density that varies by less is integrated about the atom
+FEW = 7  # nodes that do so to the last digit
 THIN = 1e-9  # part of its signed sectors below which a polygon's mass would be their rounding
 WORK = 2**13  # edges worked on at once: their nodes fit into the cache
 
@@ -88,11 +89,17 @@ class Sides:
 
 
 class _Mass(NamedTuple):
-    """Masses `V = exp(log_rest - exponent)` of cells, and which are flat, `(C,)` each."""
+    """Masses `V = exp(log_rest - exponent)` of cells, and which are flat, `(C,)` each.
+
+    `step` `(C, 2)` and `square` `(C, 2, 2)` are means of steps from the atom and of their products
+    over the cells that are flat; None if there is none.
+    """
 
     exponent: Tensor
     log_rest: Tensor
     flat: Tensor
+    step: Tensor | None
+    square: Tensor | None
 
 
 class Means(NamedTuple):
@@ -156,10 +163,9 @@ def means(sides: Sides) -> tuple[Tensor, Means, Tensor, Tensor]:
     o = sides.atom
     step = first - o
     square = second - _outer(o, step) - _outer(step, o) - _outer(o, o)
-    if mass.flat.any():
-        near, near_square = _flat_means(sides, mass)
+    if mass.step is not None and mass.square is not None:
         some, some2 = mass.flat[:, None], mass.flat[:, None, None]
-        step, square = torch.where(some, near, step), torch.where(some2, near_square, square)
+        step, square = torch.where(some, mass.step, step), torch.where(some2, mass.square, square)
         both = square + _outer(o, step) + _outer(step, o) + _outer(o, o)
         first, second = torch.where(some, step + o, first), torch.where(some2, both, second)
     along = (sides.tangent * o[sides.cell]).sum(-1)
@@ -179,7 +185,7 @@ def _mass(sides: Sides) -> _Mass:
     radius = (-none).scatter_reduce(0, cell, torch.hypot(sides.a, ends), "amax")
     flat = radius * (torch.linalg.vector_norm(o, dim=-1) + radius / 2) < FLAT
     far = outside & (nearest > OUTSIDE**2)
-    exponent = torch.where(outside & (far | flat), nearest / 2, 0.0)
+    exponent = torch.where(far, nearest / 2, 0.0)
     sector = torch.zeros_like(a)
     for form, chosen in ((_near_sector, ~far & ~flat), (_far_sector, far & ~flat)):
         index = torch.nonzero(chosen[cell])[:, 0]
@@ -187,11 +193,17 @@ def _mass(sides: Sides) -> _Mass:
             i = index[start : start + WORK]
             sector[i] = form(a[i], s1[i], s2[i], exponent[cell[i]])
     rest = sides.total(sector)
-    flat = flat | (outside & (rest <= THIN * sides.total(sector.abs())))
-    if flat.any():
-        exponent = torch.where(flat & outside, nearest / 2, exponent)
-        rest = torch.where(flat, _flat_integrals(sides, flat, exponent, 0)[0], rest)
-    return _Mass(exponent, rest.log(), flat)
+    thin = ~flat & outside & (rest <= THIN * sides.total(sector.abs()))
+    either = flat | thin
+    if not either.any():
+        return _Mass(exponent, rest.log(), either, None, None)
+    exponent = torch.where(flat, (o**2).sum(-1) / 2, torch.where(thin, nearest / 2, exponent))
+    parts = [_about_atoms(sides, flat, exponent, FEW), _about_atoms(sides, thin, exponent, NODES)]
+    total, step, square = (one + other for one, other in zip(*parts, strict=True))
+    rest = torch.where(either, total, rest)
+    total = torch.where(either, total, 1.0)
+    step, square = step / total[:, None], square / total[:, None, None]
+    return _Mass(exponent, rest.log(), either, step, square)
 
 
 def _near_sector(a: Tensor, s1: Tensor, s2: Tensor, exponent: Tensor) -> Tensor:
@@ -239,33 +251,40 @@ def _flows(
     return m0, m1 / (2 * math.pi)
 
 
-def _flat_means(sides: Sides, of: _Mass) -> tuple[Tensor, Tensor]:
-    """Means of steps from the atom, `(C, 2)`, and of their products, of cells that are flat."""
-    mass, first, second = _flat_integrals(sides, of.flat, of.exponent, 2)
-    mass = torch.where(of.flat, mass, 1.0)
-    return first / mass[:, None], second / mass[:, None, None]
+def _about_atoms(sides: Sides, some: Tensor, exponent: Tensor, count: int) -> list[Tensor]:
+    r"""Integrals over some cells of the density, of steps from the atom and of their products.
 
-
-def _flat_integrals(sides: Sides, flat: Tensor, exponent: Tensor, powers: int) -> list[Tensor]:
-    r"""Integrals over flat cells of the density and of powers of steps, by `exp(-exponent)`.
-
+    They are `(C,)`, `(C, 2)` and `(C, 2, 2)`, all divided by `exp(-exponent)`; 0 for other cells.
     The step :math:`\rho (a n + s \tau)` has the area :math:`a \rho \, d\rho \, ds`.
+
+    Arguments:
+        sides: edges of the cells.
+        some: which cells are meant, `(C,)`.
+        exponent: `(C,)`.
+        count: number of nodes along each edge and from the atom to it.
     """
-    index = torch.nonzero(flat[sides.cell])[:, 0]
-    count, a = len(sides.atom), sides.a
-    sums = [a.new_zeros(count), a.new_zeros(count, 2), a.new_zeros(count, 2, 2)][: powers + 1]
-    for start in range(0, len(index), WORK // 64):
-        part = sides[index[start : start + WORK // 64]]
-        s, ds = nodes(part.s1, part.s2)
-        rho, drho = nodes(a.new_zeros(1), a.new_ones(1))
-        edge = part.a[:, None, None] * part.normal[:, None] + s[..., None] * part.tangent[:, None]
-        step = rho[0][:, None] * edge[:, :, None]  # (E, s, rho, 2)
-        o = part.atom[part.cell][:, None, None]
-        density = torch.exp(exponent[part.cell][:, None, None] - ((step + o) ** 2).sum(-1) / 2)
-        weight = density * (drho[0] * rho[0]) * (ds * part.a[:, None])[..., None] / (2 * math.pi)
-        found = [weight.sum((1, 2)), torch.einsum("esr,esri->ei", weight, step)]
-        found.append(torch.einsum("esr,esri,esrj->eij", weight, step, step))
-        for total, value in zip(sums, found, strict=False):
+    index = torch.nonzero(some[sides.cell])[:, 0]
+    x, weight = rule(sides.a.dtype, sides.a.device, count)
+    rho = (x + 1) / 2
+    powers = torch.stack([weight / 2 * rho**i for i in (1, 2, 3)], -1)
+    base = exponent - (sides.atom**2).sum(-1) / 2
+    cells = len(sides.atom)
+    sums = [base.new_zeros(cells, *shape) for shape in ((), (2,), (2, 2))]
+    for start in range(0, len(index), WORK // count):
+        part = sides[index[start : start + WORK // count]]
+        a, n, tau, o = part.a[:, None], part.normal, part.tangent, part.atom[part.cell]
+        s, ds = nodes(part.s1, part.s2, count)
+        slope = a * (n * o).sum(-1, keepdim=True) + s * (tau * o).sum(-1, keepdim=True)
+        fall = ((a**2 + s**2)[..., None] * (rho / 2) + slope[..., None]) * rho
+        density = torch.exp(base[part.cell][:, None, None] - fall)
+        along = torch.matmul(density, powers) * (ds * a / (2 * math.pi))[..., None]
+        p0, p1, p2 = along.unbind(-1)
+        step = (p1 * a).sum(-1)[:, None] * n + (p1 * s).sum(-1)[:, None] * tau
+        square = (p2 * a**2).sum(-1)[:, None, None] * _outer(n, n)
+        square += (p2 * s**2).sum(-1)[:, None, None] * _outer(tau, tau)
+        mixed = (p2 * a * s).sum(-1)[:, None, None]
+        square += mixed * (_outer(n, tau) + _outer(tau, n))
+        for total, value in zip(sums, (p0.sum(-1), step, square), strict=True):
             total.index_add_(0, part.cell, value)
     return sums
 
