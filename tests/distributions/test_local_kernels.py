@@ -33,6 +33,19 @@ def law_of(name: str, parts: Parts) -> VoronoiMixture:
     return VoronoiMixture(z, masses, Gaussian(h), SPACES[name], centres=c)
 
 
+def draw_roots(B: int = 3, K: int = 5, seed: int = 0) -> Tensor:
+    """Lower triangular roots of covariances that are up to five times as long as wide."""
+    source = torch.Generator().manual_seed(seed)
+    shear, stretch = torch.randn(2, B, K, dtype=torch.float64, generator=source)
+    zero, stretch = torch.zeros_like(shear), (stretch / 2).exp()
+    rows = torch.stack([stretch, zero, shear, 1 / stretch], -1)
+    return rows.unflatten(-1, (2, 2))
+
+
+def shaped_law(z: Tensor, masses: Tensor, h: Tensor, c: Tensor, roots: Tensor) -> VoronoiMixture:
+    return VoronoiMixture(z, masses, Gaussian(h), SPACES["plane"], centres=c, roots=roots)
+
+
 def grid(name: str, n: int) -> tuple[Tensor, float]:
     """Midpoints `(N, 1, d)` of a grid of the domain, and the volume of each."""
     x = (2 * torch.arange(n, dtype=torch.float64) + 1) / n - 1
@@ -84,6 +97,81 @@ def test_gradients(name: str) -> None:
     detached = [z.detach(), *inputs[1:]]
     gradients = torch.autograd.grad(log_prob(*detached).sum(), inputs[1:])  # cells are constant
     assert all(gradient.isfinite().all() for gradient in gradients)
+
+
+def test_shaped_kernels_on_a_grid() -> None:
+    """Density, masses of cells, mean and variance of kernels with any covariance."""
+    z, masses, h, c = draw("plane")
+    h, roots = 2 * h, draw_roots()
+    law = shaped_law(z, masses, h, c, roots)
+    y, size = grid("plane", 300)
+    which, covariance = (
+        law.cell_of(y),
+        (h[..., None, None] * roots) @ (h[..., None, None] * roots).mT,
+    )
+    uncut = torch.distributions.MultivariateNormal(c, covariance).log_prob(y[:, :, None]).exp()
+    mass = torch.stack([(uncut[..., k] * (which == k)).sum(0) * size for k in range(5)], -1)
+    assert torch.allclose(law.log_cell_mass.exp(), mass, rtol=1e-2)
+    chosen = (uncut / law.log_cell_mass.exp() * masses).take_along_dim(which[..., None], -1)[..., 0]
+    p = law.log_prob(y).exp()
+    assert torch.allclose(p, chosen, rtol=1e-9)
+    p = p * size
+    for k in range(5):
+        assert torch.allclose((p * (which == k)).sum(0), masses[:, k], atol=2e-3)
+    mean = (p[..., None] * y).sum(0)
+    assert torch.allclose(law.mean, mean, atol=2e-3)
+    assert torch.allclose(law.variance, (p[..., None] * (y - mean) ** 2).sum(0), atol=2e-3)
+
+
+def test_samples_of_shaped_kernels() -> None:
+    torch.manual_seed(0)
+    law, n = shaped_law(*draw("plane"), draw_roots()), 4000
+    y = law.sample((n,))
+    error = (law.variance / n).sqrt()
+    assert ((y.mean(0) - law.mean).abs() < 4.5 * error).all()
+    left = law.cell_of(y) == 0
+    mean = law._moments()[1][:, 0] + law._moments()[2][:, 0]
+    for b in range(3):
+        own = y[left[:, b], b]
+        assert ((own.mean(0) - mean[b]).abs() < 4.5 * own.std(0) / len(own) ** 0.5).all()
+    assert not law.space.outside(y).any()
+
+
+def test_gradients_of_shaped_kernels() -> None:
+    z, masses, h, c = draw("plane")
+    y = torch.rand(3, 2, dtype=torch.float64) - 0.5
+
+    def log_prob(z: Tensor, logits: Tensor, h: Tensor, c: Tensor, roots: Tensor) -> Tensor:
+        space, kernel = SPACES["plane"], Gaussian(h)
+        law = VoronoiMixture(z, logits.softmax(-1), kernel, space, None, False, c, roots.tril())
+        return law.log_prob(y)
+
+    inputs = [x.requires_grad_() for x in (z, masses.log(), h, c, draw_roots())]
+    assert torch.autograd.gradcheck(log_prob, inputs)
+
+
+def test_limits_of_shaped_kernels() -> None:
+    """Isotropic ones for multiples of the unit matrix, flat wide ones, and peaks of narrow ones."""
+    z, masses, h, c = draw("plane")
+    roots, y = draw_roots(), grid("plane", 20)[0]
+    round_ones = 1.7 * torch.eye(2).double().expand(3, 5, 2, 2)
+    law = shaped_law(z, masses, h, c, round_ones)
+    plain = law_of("plane", (z, masses, 1.7 * h, c))
+    assert torch.allclose(law.log_prob(y), plain.log_prob(y), atol=1e-9)
+    assert torch.allclose(law.variance, plain.variance, atol=1e-9)
+    wide = shaped_law(z, masses, 1e5 * h, c, roots).log_prob(y)
+    flat = VoronoiMixture(z, masses, Uniform(), SPACES["plane"]).log_prob(y)
+    assert torch.allclose(wide, flat, atol=1e-8)
+    narrow = shaped_law(z, masses, 1e-6 * h, z, roots)
+    assert torch.allclose(narrow.log_cell_mass, torch.zeros(3, 5).double(), atol=1e-9)
+    far = shaped_law(z, masses, h / 50, 3 * c, roots)
+    assert far.log_prob(y).isfinite().all()
+    twice = far.with_width_factor(2.0).log_prob(y)
+    assert torch.allclose(twice, shaped_law(z, masses, h / 25, 3 * c, roots).log_prob(y))
+    assert torch.allclose(twice, shaped_law(z, masses, h / 50, 3 * c, 2 * roots).log_prob(y))
+    assert torch.equal(far.expand((2, 3)).log_prob(y[:, None])[:, 0], far.log_prob(y))
+    about_atoms = VoronoiMixture(z, masses, Gaussian(h), SPACES["plane"], roots=roots)
+    assert torch.equal(about_atoms.log_prob(y), shaped_law(z, masses, h, z, roots).log_prob(y))
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -209,6 +297,15 @@ def test_refusals() -> None:
     up = torch.tensor([[0.0, 0.0, 1.0]])
     with pytest.raises(TypeError, match="cannot have centres"):
         VoronoiMixture(up, torch.ones(1), VonMisesFisher(0.1), Sphere(), centres=up)
+    with pytest.raises(ValueError, match="lower triangular"):
+        shaped_law(z, masses, h, c, draw_roots().mT)
+    with pytest.raises(ValueError, match="roots have shape"):
+        shaped_law(z, masses, h, c, draw_roots()[:, :2])
+    line = draw("line")
+    with pytest.raises(ValueError, match="in the plane alone"):
+        VoronoiMixture(
+            *line[:2], Gaussian(line[2]), SPACES["line"], roots=torch.ones(3, 5, 1, 1).double()
+        )
     with pytest.raises(ValueError, match="weights"):
         Average([law_of("plane", (z, masses, h, c))], weights=[0.5])
 

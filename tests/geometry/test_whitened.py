@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from vwta.geometry import whitened
 from vwta.geometry.chords import sample_polygons
 from vwta.geometry.polygons import corners, walk
 from vwta.geometry.spaces import Box
@@ -150,6 +151,25 @@ def test_samples(name: str, full: bool) -> None:
 def _agree(samples: Tensor, expected: Tensor, n: int) -> None:
     error = (samples.var(1) / n).sqrt()
     assert ((samples.mean(1) - expected).abs() <= 4.5 * error + 1e-12).all()
+
+
+def test_few_nodes_suffice_for_flat_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Just where cells begin to count as flat, as many nodes as elsewhere change nothing."""
+    source = torch.Generator().manual_seed(4)
+    _, edges = draw("random", 300)
+    centre = torch.randn(300, 2, dtype=torch.float64, generator=source)
+    centre *= torch.logspace(-2, 2, 300, dtype=torch.float64)[:, None]
+    far = torch.hypot(edges.a, torch.maximum(edges.s1.abs(), edges.s2.abs()))
+    r = torch.zeros(300, dtype=torch.float64).scatter_reduce(0, edges.cell, far, "amax")
+    h = 1.0001 * (2 * r * (centre.norm(dim=-1) + r / 2)).sqrt()
+    sides = whiten(edges, centre, h)
+    few, found, _, _ = means(sides)
+    monkeypatch.setattr(whitened, "FEW", 24)
+    many, expected, _, _ = means(sides)
+    assert not torch.equal(few, many)
+    assert torch.allclose(few, many, rtol=0, atol=1e-10)
+    assert torch.allclose(found.atom, expected.atom, rtol=1e-8, atol=1e-10)
+    assert torch.allclose(found.atom_square, expected.atom_square, rtol=1e-8, atol=1e-10)
 
 
 def test_cells_without_edges() -> None:

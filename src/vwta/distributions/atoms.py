@@ -23,11 +23,13 @@ class Atoms(Distribution):
         masses: their masses, non-negative, with sum 1 over K, `(*, K)`.
         h: bandwidth, which broadcasts against the masses, `(*, K)`; None if there is none.
         centres: centres of the atoms' kernels, `(*, K, e)`; None if they are the atoms.
+        roots: shapes of these kernels, `(*, K, e, e)`; None if they are isotropic.
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}  # checked by hand, by name
 
     centres: Tensor | None = None
+    roots: Tensor | None = None
 
     def __init__(
         self,
@@ -36,6 +38,7 @@ class Atoms(Distribution):
         h: Tensor | None,
         validate_args: bool | None,
         centres: Tensor | None = None,
+        roots: Tensor | None = None,
     ) -> None:
         if points.dim() < 2 or masses.dim() < 1:
             raise ValueError(
@@ -56,6 +59,8 @@ class Atoms(Distribution):
             )
         if centres is not None:
             shape = _with_centres(shape, points, centres)
+        if roots is not None:
+            shape = _with_roots(shape, points, roots)
         dtype = torch.promote_types(points.dtype, masses.dtype)
         if not dtype.is_floating_point:
             dtype = torch.get_default_dtype()
@@ -63,12 +68,15 @@ class Atoms(Distribution):
             raise TypeError(f"{dtype} is too coarse for densities; use float32 or float64")
         self.points, self.masses = points.to(dtype), masses.to(dtype)
         self.centres = None if centres is None else centres.to(dtype)
+        self.roots = None if roots is None else roots.to(dtype)
         super().__init__(shape[:-1], points.shape[-1:], validate_args=validate_args)
         if self._validate_args:
             _check_finite(points, "points")
             _check_masses(self.masses)
             if centres is not None:
                 _check_finite(centres, "centres")
+            if roots is not None:
+                _check_roots(roots)
 
     def __repr__(self) -> str:
         parts = [f"K={self.components}", f"batch_shape={tuple(self.batch_shape)}"]
@@ -93,7 +101,8 @@ class Atoms(Distribution):
             raise ValueError(message) from error
         if not fits:
             raise ValueError(message)
-        new.points, new.masses, new.centres = self.points, self.masses, self.centres
+        new.points, new.masses = self.points, self.masses
+        new.centres, new.roots = self.centres, self.roots
         Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
@@ -128,6 +137,20 @@ class Atoms(Distribution):
     def _points_at(self, atom: Tensor) -> Tensor:
         """Points `(*, e)` of the chosen atoms `(*)`, sample axes first."""
         return take_at(self.points, atom)
+
+    def _about_centre(self, value: Tensor, atom: Tensor) -> tuple[Tensor, Tensor]:
+        r"""Spreads :math:`|R^{-1} (y - c)|^2 / 2` of `value` `(*, e)`, and :math:`\log \det R`.
+
+        They are those of the chosen atoms, `(*)` each.
+        """
+        assert self.centres is not None
+        step = value - take_at(self.centres.to(value), atom)
+        if self.roots is None:
+            return (step**2).sum(-1) / 2, torch.zeros_like(step[..., 0])
+        root = take_at(self.roots.to(value).flatten(-2), atom)
+        u = step[..., 0] / root[..., 0]
+        v = (step[..., 1] - root[..., 2] * u) / root[..., 3]
+        return (u**2 + v**2) / 2, root[..., 0].log() + root[..., 3].log()
 
     def _bandwidth_at(self, h: Tensor, atom: Tensor) -> Tensor:
         """Bandwidth `(*)` of the chosen atoms `(*)`, or the one number that serves all."""
@@ -184,6 +207,29 @@ def _with_centres(shape: Size, points: Tensor, centres: Tensor) -> Size:
         f"centres have shape {tuple(centres.shape)}, but atoms {(*shape, points.shape[-1])}: "
         "there is one centre for each atom"
     )
+
+
+def _with_roots(shape: Size, points: Tensor, roots: Tensor) -> Size:
+    """Shape `(*, K)` of atoms together with that of the roots of their kernels."""
+    size = points.shape[-1]
+    if roots.dim() >= 3 and roots.shape[-3:] == (points.shape[-2], size, size):
+        try:
+            return broadcast_shapes(shape, roots.shape[:-2])
+        except ValueError:
+            pass
+    raise ValueError(
+        f"roots have shape {tuple(roots.shape)}, but atoms {(*shape, size)}: there is one root "
+        f"({size}, {size}) for each atom"
+    )
+
+
+def _check_roots(roots: Tensor) -> None:
+    _check_finite(roots, "roots")
+    if roots.triu(1).any() or (roots.diagonal(dim1=-2, dim2=-1) <= 0).any():
+        raise ValueError(
+            "roots must be lower triangular with a positive diagonal; take the Cholesky factors of "
+            "covariances"
+        )
 
 
 def _check_finite(values: Tensor, name: str) -> None:

@@ -16,7 +16,7 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import constraints
 
-from vwta.distributions.atoms import Atoms, Shape, broadcast_shapes, safe_log, take_at
+from vwta.distributions.atoms import Atoms, Shape, broadcast_shapes, safe_log
 from vwta.distributions.moments import mixture_mean, mixture_variance
 from vwta.geometry.cells import Tessellation
 from vwta.geometry.centred import CentredCells, check_centred
@@ -166,6 +166,8 @@ class VoronoiMixture(Atoms):
         centres: centres of the kernels, `(*, K, e)`, anywhere; the atoms if None. The kernels are
             then :math:`K_{h_k}(c_k, y)`, cut to the cells of the atoms. Detach the points to keep
             the cells constant while centres, bandwidths and masses are trained.
+        roots: in the plane, lower triangular matrices :math:`R_k` with a positive diagonal,
+            `(*, K, 2, 2)`: kernels are Gaussians of covariance :math:`h_k^2 R_k R_k^T`.
 
     Example:
         >>> from vwta import Box, Gaussian
@@ -184,11 +186,13 @@ class VoronoiMixture(Atoms):
         directions: Directions | None = None,
         validate_args: bool | None = None,
         centres: Tensor | None = None,
+        roots: Tensor | None = None,
     ) -> None:
-        super().__init__(points, masses, kernel.h, validate_args, centres)
+        centres = points if centres is None and roots is not None else centres
+        super().__init__(points, masses, kernel.h, validate_args, centres, roots)
         kernel.check(space)
         if centres is not None:
-            check_centred(kernel, space, points.shape[-1], directions)
+            check_centred(kernel, space, points.shape[-1], directions, roots is not None)
         space.dim(points.shape[-1])  # refuses points of another space
         if self._validate_args:
             kernel.check_bandwidth(self.points.dtype, space.bounded)
@@ -323,17 +327,18 @@ class VoronoiMixture(Atoms):
         """The cells, to be asked for the kernels of pairs `(P,)`, wherever their centres are."""
         if self.centres is None:
             return self._cells
-        centres = self.centres.to(self._cells.points)
-        centres = centres.expand(*self.batch_shape, self.components, -1)
-        return CentredCells(self._cells, centres.reshape(-1, centres.shape[-1])[pairs])
+        shape = (*self.batch_shape, self.components)
+        centres = self.centres.to(self._cells.points).expand(*shape, -1).flatten(0, -2)[pairs]
+        if self.roots is None:
+            return CentredCells(self._cells, centres)
+        roots = self.roots.to(centres).expand(*shape, 2, 2).flatten(0, -3)[pairs]
+        return CentredCells(self._cells, centres, roots)
 
     def _centred_log_prob(self, value: Tensor, atom: Tensor, log_scale: Tensor) -> Tensor:
         """Log-density at `value` with kernels about centres, from log-scales `(N,)` in float64."""
-        assert self.centres is not None
-        centre = take_at(self.centres.to(log_scale), atom)
-        spread = ((value.to(log_scale) - centre) ** 2).sum(-1) / 2
+        spread, log_det = self._about_centre(value.to(log_scale), atom)
         h = self._bandwidth_at(self.kernel.h.to(log_scale), atom)
-        log_prob = self.kernel.at(h).log_density(spread, self._cells.dim)
+        log_prob = self.kernel.at(h).log_density(spread, self._cells.dim) - log_det
         log_prob = (log_prob + log_scale.view(atom.shape)).to(self.points.dtype)
         return torch.where(self.space.outside(value), -math.inf, log_prob)
 

@@ -200,6 +200,8 @@ def _elsewhere(law: Distribution, min_mass: float, valley: float) -> Scenarios:
     parts, space = parts_of(law), space_of(law)
     rows, count, size = parts.points.shape
     cells = law if isinstance(law, VoronoiMixture) and space.dim(size) == 2 else None
+    if cells is not None and cells.roots is not None:
+        cells = None  # the density of a cell does not fall with the distance from its centre
     peaks = parts.points if cells is None else cell_peaks(cells, parts.points)
     at = peaks.transpose(0, 1).reshape(count, *law.batch_shape, size)
     log_peak = law.log_prob(at).reshape(count, rows).T.to(peaks)

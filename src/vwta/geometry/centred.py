@@ -21,9 +21,9 @@ from vwta.geometry.whitened import Sides, log_masses, means, whiten
 
 
 def check_centred(
-    kernel: Kernel, space: Space, coordinates: int, directions: Directions | None
+    kernel: Kernel, space: Space, coordinates: int, directions: Directions | None, shaped: bool
 ) -> None:
-    """Raise an error if kernels of this space cannot have centres of their own."""
+    """Raise an error if kernels of this space cannot have centres, or shapes, of their own."""
     dim = space.dim(coordinates)
     if not isinstance(space, Box) or isinstance(kernel, Uniform):
         raise TypeError(
@@ -36,6 +36,8 @@ def check_centred(
             f"centres with volumes {how}: kernels about centres of their own are exact on the line "
             "and in the plane, and are for these alone; leave out the centres or the directions"
         )
+    if shaped and dim != 2:
+        raise ValueError(f"roots in dimension {dim}: kernels have shapes in the plane alone")
 
 
 class CentredCells:
@@ -47,10 +49,12 @@ class CentredCells:
     Arguments:
         cells: the tessellation; gradients flow to its points.
         centre: centres `(P, e)` of the kernels, anywhere, in float64; gradients flow to them.
+        shape: in the plane, matrices `(P, 2, 2)` with which bandwidths are multiplied to get roots
+            of the kernels' covariances; isotropic if None. Gradients flow to them, too.
     """
 
-    def __init__(self, cells: Tessellation, centre: Tensor) -> None:
-        self.cells, self.centre = cells, centre
+    def __init__(self, cells: Tessellation, centre: Tensor, shape: Tensor | None = None) -> None:
+        self.cells, self.centre, self.shape = cells, centre, shape
 
     def log_mass(self, cell: Tensor, kernel: Kernel) -> Tensor:
         """Log of the kernels' mass in cells `(P,)`; -inf where a twin has the cell."""
@@ -58,10 +62,10 @@ class CentredCells:
             z, low, high = self._interval(cell, self.cells.points)
             between = log_interval_mass(z + low, z + high, self.centre[:, 0], kernel.h)
             return torch.where(self.cells.is_empty(cell), -torch.inf, between)
-        h = kernel.h.expand(len(cell))
+        root = self._root(kernel.h.expand(len(cell)))
         edges, (row, atom) = self.cells.edges_of(cell), self.cells.split(cell)
         log_mass: Tensor = _PolygonMass.apply(  # type: ignore[no-untyped-call]
-            self.cells.points, self.centre, h, edges, row, atom
+            self.cells.points, self.centre, root, edges, row, atom
         )
         return log_mass
 
@@ -74,9 +78,11 @@ class CentredCells:
         with torch.no_grad():
             h = kernel.h.expand(len(cell))
             if self.cells.dim == 2:
-                found = means(self._sides(cell, h))[1]
-                first, square = found.atom, found.atom_square.diagonal(dim1=-2, dim2=-1)
-                return first * h[:, None], square * h[:, None] ** 2
+                found, root = means(self._sides(cell, h))[1], self._root(h)
+                if root.dim() == 1:
+                    root = torch.diag_embed(root[:, None].expand(-1, 2))
+                square = root @ found.atom_square @ root.mT
+                return _times(root, found.atom), square.diagonal(dim1=-2, dim2=-1)
             z, low, high = self._interval(cell, self.cells.points)
             shift = self.centre[:, 0] - z
             lower, upper = (low - shift) / h, (high - shift) / h
@@ -103,7 +109,7 @@ class CentredCells:
         if self.cells.dim == 2:
             sides = self._sides(cell, h)
             step = sample_polygons(sides, log_masses(sides), which, generator)
-            y = centre + h[which, None] * step
+            y = centre + _times(self._root(h)[which], step)
         else:
             z, low, high = self._interval(cell, self.cells.points)
             shift = self.centre[:, 0] - z
@@ -126,33 +132,50 @@ class CentredCells:
         """Edges of cells in the plane, in units of their kernels."""
         row, atom = self.cells.split(cell)
         z = self.cells.points.detach()[row, atom]
-        return whiten(self.cells.edges_of(cell), self.centre.detach() - z, h.detach())
+        return whiten(self.cells.edges_of(cell), self.centre.detach() - z, self._root(h).detach())
+
+    def _root(self, h: Tensor) -> Tensor:
+        """Standard deviations `(P,)` of the kernels, or roots `(P, 2, 2)` of their covariances."""
+        return h if self.shape is None else h[:, None, None] * self.shape
 
 
 class _PolygonMass(torch.autograd.Function):
-    r"""Log of the mass of :math:`N(c, h^2)` in cells of the plane, with gradients from its moments.
+    r"""Log of the mass of Gaussians in cells of the plane, with gradients from its moments.
 
-    A border moves by :math:`(y - z) / 2a` with the atom at distance :math:`a`, by
+    For :math:`N(c, L L^T)` these are :math:`L^{-T} E[u]` by :math:`c` and :math:`L^{-T} (E[u u^T] -
+    1)` by :math:`L`. A border moves by :math:`(y - z) / 2a` with the atom at distance :math:`a`, by
     :math:`(z_j - y) / 2a` with the one beyond.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, points: Tensor, centre: Tensor, h: Tensor, edges: Edges, row: Tensor, atom: Tensor
+        ctx: Any,
+        points: Tensor,
+        centre: Tensor,
+        root: Tensor,
+        edges: Edges,
+        row: Tensor,
+        atom: Tensor,
     ) -> Tensor:
-        sides = whiten(edges, centre - points[row, atom], h)
+        sides = whiten(edges, centre - points[row, atom], root)
         if not any(ctx.needs_input_grad):
             return log_masses(sides)
         log_mass, found, m0, m1 = means(sides)
-        by_h = (found.origin_square.diagonal(dim1=-2, dim2=-1).sum(-1) - 2) / h
-        ctx.save_for_backward(points, found.origin / h[:, None], by_h, m0, m1, row, atom)
+        if root.dim() == 1:
+            by_centre = found.origin / root[:, None]
+            by_root = (found.origin_square.diagonal(dim1=-2, dim2=-1).sum(-1) - 2) / root
+        else:
+            back = torch.linalg.inv(root).mT
+            by_centre = _times(back, found.origin)
+            by_root = back @ (found.origin_square - torch.eye(2).to(root))
+        ctx.save_for_backward(points, by_centre, by_root, m0, m1, row, atom)
         ctx.edges, ctx.sides = edges, sides
         return log_mass
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        points, by_centre, by_h, m0, m1, row, atom = ctx.saved_tensors
+        points, by_centre, by_root, m0, m1, row, atom = ctx.saved_tensors
         by_points = None
         if ctx.needs_input_grad[0]:
             by_points = torch.zeros_like(points)
@@ -167,4 +190,10 @@ class _PolygonMass(torch.autograd.Function):
             )
             by_points.index_put_(here, (across + along)[shared], accumulate=True)
             by_points.index_put_(there, (across - along)[shared], accumulate=True)
-        return by_points, by_centre * grad[:, None], by_h * grad, None, None, None
+        by_root = by_root * grad.view(-1, *[1] * (by_root.dim() - 1))
+        return by_points, by_centre * grad[:, None], by_root, None, None, None
+
+
+def _times(root: Tensor, step: Tensor) -> Tensor:
+    """Products `(P, 2)` of roots `(P,)` or `(P, 2, 2)` with steps `(P, 2)`."""
+    return root[:, None] * step if root.dim() == 1 else (root @ step[..., None]).squeeze(-1)
