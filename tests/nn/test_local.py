@@ -12,7 +12,7 @@ from vwta.distributions.mixtures import VoronoiMixture
 from vwta.distributions.robust import Robust
 from vwta.geometry.spaces import Box, Sphere
 from vwta.nn.densities import Background, LocalDensity, local, local_law, local_nll
-from vwta.nn.local import Form, LocalHead, LocalNetwork
+from vwta.nn.local import Form, LocalHead, LocalNetwork, ShapedAtoms
 from vwta.nn.models import select
 from vwta.nn.networks import Network, initialise
 from vwta.training.loop import FixedData
@@ -135,6 +135,46 @@ def test_stacked_networks_are_those_trained_alone(form: Form, d: int) -> None:
             assert torch.allclose(value[0], together[name][i], atol=2e-5)
 
 
+def test_covariances() -> None:
+    """Roots have the covariance of the formula, isotropic at the start, and any digits of it."""
+    head = LocalHead(4, 2, 3, covariance=True)
+    atoms = head(torch.zeros(1, 4))
+    assert isinstance(atoms, ShapedAtoms)
+    assert torch.equal(atoms.roots, torch.eye(2).expand(1, 3, 2, 2))
+    numbers = torch.tensor([[0.0, 0.0], [3.0, -1.0], [-1e3, 0.5]])
+    outputs = torch.cat([torch.zeros(1, sum(head.sizes) - 6), numbers.view(1, 6)], -1)
+    roots = head.read(outputs).roots.double()[0]  # type: ignore[union-attr]
+    p, q = numbers.double().unbind(-1)
+    covariance = torch.stack([p, q, q, -p], -1).view(3, 2, 2)
+    covariance = covariance + torch.diag_embed((1 + p**2 + q**2).sqrt()[:, None].expand(3, 2))
+    assert torch.allclose(roots @ roots.mT, covariance, rtol=1e-5)
+    assert torch.allclose(torch.linalg.det(roots), torch.ones(3).double())
+
+
+def test_loss_of_kernels_with_covariances() -> None:
+    """It is the law's, moves all but the hypotheses, and training lowers it."""
+    sizes = {"inputs": 3, "outputs": 2, "hypotheses": 5, "widths": [20]}
+    specification = {**sizes, "bounded": True, "covariance": True}
+    networks = [initialise(specification, seed, LocalNetwork) for seed in range(2)]
+    x, y = (part[0] for part in rows(1, 200, 2, seed=1))
+    law = LocalDensity(networks[0], SQUARE)(x)
+    assert isinstance(law, VoronoiMixture)
+    assert law.roots is not None
+    loss = local_nll(networks[0](x), y, SQUARE)
+    assert torch.allclose(loss, -law.log_prob(y).mean())
+    loss.backward()
+    head = networks[0].heads
+    assert isinstance(head, LocalHead)
+    z, *others = head.weight.grad.split(head.sizes)  # type: ignore[union-attr]
+    assert not z.any()
+    assert all(part.any() for part in others)
+    nll = partial(local_nll, space=SQUARE)
+    data = FixedData(rows(2, 64, 2, seed=2), rows(2, 40, 2, seed=3))
+    plan = Plan(8, 16, 5e-3, "warm_cosine")
+    done = fit_stacked(networks, partial(local, space=SQUARE), {"nll": nll}, data, plan, range(2))
+    assert (done.curves["nll"][-1] < done.curves["nll"][0]).all()
+
+
 def test_starts_and_widths() -> None:
     head = LocalHead(4, 1, 3, log_scale=-1.0)
     atoms = head(torch.zeros(1, 4))
@@ -159,6 +199,8 @@ def test_refusals() -> None:
         LocalHead(4, 1, 3, form="other")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="on the line alone"):
         LocalHead(4, 2, 3, form="continuous")
+    with pytest.raises(ValueError, match="leave out `covariance`"):
+        LocalHead(4, 1, 3, covariance=True)
     with pytest.raises(ValueError, match="leave out `bounded`"):
         LocalHead(4, 1, 3, form="shared", bounded=True)
     with pytest.raises(TypeError, match="on the line alone"):

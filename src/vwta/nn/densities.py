@@ -16,7 +16,9 @@ from vwta.distributions.robust import Robust
 from vwta.geometry.intervals import HALF_LOG_2PI, log_interval_mass
 from vwta.geometry.kernels import Gaussian
 from vwta.geometry.spaces import Box, Space
-from vwta.nn.local import ContinuousAtoms, LocalAtoms
+from vwta.nn.local import ContinuousAtoms, LocalAtoms, ShapedAtoms
+
+Parts = LocalAtoms | ShapedAtoms | ContinuousAtoms
 
 
 class Background(NamedTuple):
@@ -35,8 +37,8 @@ class LocalDensity(nn.Module):
     """A conditional density with local kernels: called on an input, it returns a law.
 
     Arguments:
-        network: maps inputs to :class:`~vwta.nn.local.LocalAtoms` or
-            :class:`~vwta.nn.local.ContinuousAtoms`.
+        network: maps inputs to :class:`~vwta.nn.local.LocalAtoms`,
+            :class:`~vwta.nn.local.ShapedAtoms` or :class:`~vwta.nn.local.ContinuousAtoms`.
         space: domain in which kernels are cut to the cells of the hypotheses.
         background: a wide law of which there is a small share; None for none.
 
@@ -61,7 +63,7 @@ class LocalDensity(nn.Module):
 
 
 def local_law(
-    atoms: LocalAtoms | ContinuousAtoms,
+    atoms: Parts,
     cells: Tensor,
     space: Space,
     background: Background | None = None,
@@ -83,13 +85,15 @@ def local_law(
             raise TypeError(f"{space}: masses follow from continuity on the line alone, in a Box")
         law = ContinuousMixture(cells, atoms.scales, atoms.centres, space, validate_args)
     else:
-        kernel = Gaussian(atoms.scales)
-        law = VoronoiMixture(cells, atoms.masses, kernel, space, None, validate_args, atoms.centres)
+        kernel, roots = Gaussian(atoms.scales), getattr(atoms, "roots", None)
+        law = VoronoiMixture(
+            cells, atoms.masses, kernel, space, None, validate_args, atoms.centres, roots
+        )
     return law if background is None else Robust.over(law, background.share, background.h)
 
 
 def local(
-    atoms: LocalAtoms | ContinuousAtoms,
+    atoms: Parts,
     y: Tensor,
     space: Space,
     distance: float = 10.0,
@@ -114,7 +118,7 @@ def local(
 
 
 def local_nll(
-    atoms: LocalAtoms | ContinuousAtoms,
+    atoms: Parts,
     y: Tensor,
     space: Space,
     background: Background | None = None,
@@ -126,9 +130,7 @@ def local_nll(
     return -_log_prob(atoms, y, space, background).mean(-1)
 
 
-def _log_prob(
-    atoms: LocalAtoms | ContinuousAtoms, y: Tensor, space: Space, background: Background | None
-) -> Tensor:
+def _log_prob(atoms: Parts, y: Tensor, space: Space, background: Background | None) -> Tensor:
     """Log-densities `(*)` of laws whose cells are constants."""
     if not (isinstance(atoms, ContinuousAtoms) and isinstance(space, Box)):
         return local_law(atoms, atoms.cells, space, background, validate_args=False).log_prob(y)

@@ -7,7 +7,7 @@ location and one scale for an input, and what each cell adds. A law is made of t
 
 from __future__ import annotations
 
-__all__ = ["ContinuousAtoms", "Form", "LocalAtoms", "LocalHead", "LocalNetwork"]
+__all__ = ["ContinuousAtoms", "Form", "LocalAtoms", "LocalHead", "LocalNetwork", "ShapedAtoms"]
 
 import math
 from collections.abc import Sequence
@@ -52,6 +52,37 @@ class LocalAtoms(NamedTuple):
         return self.log_scales.exp()
 
 
+class ShapedAtoms(NamedTuple):
+    """Output of a local head with scores and covariances, in the plane.
+
+    Attributes:
+        points: see :class:`LocalAtoms`, as of the other parts.
+        logits: likewise.
+        centres: likewise.
+        log_scales: logs of the bandwidths, geometric means of the two standard deviations.
+        cells: likewise.
+        roots: lower triangular roots of the kernels' covariances in units of the bandwidths, with
+            determinant 1 and shape `(*, K, 2, 2)`.
+    """
+
+    points: Tensor
+    logits: Tensor
+    centres: Tensor
+    log_scales: Tensor
+    cells: Tensor
+    roots: Tensor
+
+    @property
+    def masses(self) -> Tensor:
+        """The scores, softmax of the logits, with shape `(*, K)`."""
+        return self.logits.softmax(-1)
+
+    @property
+    def scales(self) -> Tensor:
+        """Bandwidths, with shape `(*, K)`."""
+        return self.log_scales.exp()
+
+
 class ContinuousAtoms(NamedTuple):
     """Output of a local head without scores: masses follow from continuity, on the line.
 
@@ -83,8 +114,11 @@ class LocalHead(Head):
     * `shared`, on the line: as `continuous`, but all in units of the location and the scale:
       hypotheses :math:`a + e^b z_k`, centres :math:`a + e^b c_k`, log-widths :math:`b + h_k`.
 
-    Outputs are in the order :math:`z, a, c, b, h`, scores. Biases start at 0, except those of
-    hypotheses and of :math:`b`.
+    In the plane kernels with scores may have covariances :math:`h_k^2 (\sqrt{1 + p^2 + q^2} + P)`
+    with the matrix :math:`P = (p, q; q, -p)` for each cell, whose determinant is :math:`h_k^4`.
+
+    Outputs are in the order :math:`z, a, c, b, h`, scores, :math:`(p, q)`. Biases start at 0,
+    except those of hypotheses and of :math:`b`.
 
     Arguments:
         features: number of features.
@@ -96,6 +130,7 @@ class LocalHead(Head):
             standard Gaussian best on the line, and are random elsewhere and if they are bounded.
         log_scale: log-width :math:`b` to start from.
         scales: lowest and highest width.
+        covariance: whether kernels have any covariance, or are isotropic.
 
     Example:
         >>> head = LocalHead(features=16, outputs=2, hypotheses=9)
@@ -113,10 +148,12 @@ class LocalHead(Head):
         starts: Tensor | None = None,
         log_scale: float = -0.3,
         scales: tuple[float, float] = (5e-3, 20.0),
+        covariance: bool = False,
     ) -> None:
         K, d = hypotheses, outputs
-        _check(form, d, bounded)
-        super().__init__(features, [K * d, d, K * d, 1, K, *([K] if form == "scores" else [])])
+        _check(form, d, bounded, covariance)
+        more = [*([K] if form == "scores" else []), *([2 * K] if covariance else [])]
+        super().__init__(features, [K * d, d, K * d, 1, K, *more])
         self.outputs, self.form, self.bounded, self.scales = d, form, bounded, scales
         with torch.no_grad():
             self.bias.zero_()
@@ -124,8 +161,10 @@ class LocalHead(Head):
             flat = (_starts(K, d, bounded) if starts is None else starts).flatten().to(self.bias)
             self.bias[: K * d] = torch.atanh(flat) if bounded else flat
 
-    def read(self, outputs: Tensor) -> LocalAtoms | ContinuousAtoms:  # type: ignore[override]
-        z, a, c, b, h, *logits = torch.split(outputs, self.sizes, -1)
+    def read(  # type: ignore[override]
+        self, outputs: Tensor
+    ) -> LocalAtoms | ShapedAtoms | ContinuousAtoms:
+        z, a, c, b, h, *more = torch.split(outputs, self.sizes, -1)
         log_scales = (b + h).clamp(*map(math.log, self.scales))
         z, c = (
             x.unflatten(-1, (-1, self.outputs)) for x in (torch.tanh(z) if self.bounded else z, c)
@@ -137,7 +176,8 @@ class LocalHead(Head):
             return ContinuousAtoms(points, centres, log_scales, cells)
         if self.form == "continuous":
             return ContinuousAtoms(z, a + c, log_scales, z.detach())
-        return LocalAtoms(z, logits[0].contiguous(), a + c, log_scales, z.detach())
+        atoms = LocalAtoms(z, more[0].contiguous(), a + c, log_scales, z.detach())
+        return atoms if len(more) == 1 else ShapedAtoms(*atoms, _unit_roots(more[1]))
 
 
 class LocalNetwork(Network):
@@ -153,6 +193,7 @@ class LocalNetwork(Network):
         form: `scores`, `continuous` or `shared`.
         bounded: whether hypotheses pass through a tanh, which keeps them in (-1, 1).
         log_scale: log-width to start from.
+        covariance: whether kernels have any covariance, or are isotropic.
 
     Example:
         >>> network = LocalNetwork(3, 1, hypotheses=5, widths=[50, 50], form="continuous")
@@ -169,12 +210,14 @@ class LocalNetwork(Network):
         form: Form = "scores",
         bounded: bool = False,
         log_scale: float = -0.3,
+        covariance: bool = False,
     ) -> None:
-        heads = LocalHead(widths[-1], outputs, hypotheses, form, bounded, log_scale=log_scale)
+        shape = {"log_scale": log_scale, "covariance": covariance}
+        heads = LocalHead(widths[-1], outputs, hypotheses, form, bounded, **shape)
         super().__init__(MLP(inputs, widths), heads)
 
 
-def _check(form: Form, outputs: int, bounded: bool) -> None:
+def _check(form: Form, outputs: int, bounded: bool, covariance: bool) -> None:
     """Raise an error if there is no such form of a local head."""
     if form not in FORMS:
         raise ValueError(f"form {form!r}: expected one of {', '.join(FORMS)}")
@@ -183,11 +226,25 @@ def _check(form: Form, outputs: int, bounded: bool) -> None:
             f"form {form!r} with {outputs} outputs: masses follow from continuity on the line "
             "alone; use 'scores'"
         )
+    if covariance and (form != "scores" or outputs != 2):
+        raise ValueError(
+            f"covariance with form {form!r} and {outputs} outputs: kernels have covariances in the "
+            "plane, with scores; leave out `covariance`"
+        )
     if form == "shared" and bounded:
         raise ValueError(
             "form 'shared' moves hypotheses by a location and a scale, and cannot keep them in "
             "(-1, 1): leave out `bounded`"
         )
+
+
+def _unit_roots(numbers: Tensor) -> Tensor:
+    """Cholesky factors `(*, K, 2, 2)` of the matrices of numbers p and q, `(*, 2 K)`."""
+    p, q = numbers.unflatten(-1, (-1, 2)).unbind(-1)
+    trace = (1 + p**2 + q**2).sqrt()  # half of it
+    first = torch.where(p > 0, trace + p, (1 + q**2) / (trace + p.abs())).sqrt()
+    rows = torch.stack([first, torch.zeros_like(first), q / first, 1 / first], -1)
+    return rows.unflatten(-1, (2, 2))
 
 
 def _starts(K: int, d: int, bounded: bool) -> Tensor:

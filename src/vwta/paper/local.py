@@ -31,6 +31,7 @@ class LocalKernels(LocalNetwork):
         bounded: likewise.
         log_scale: likewise.
         background: `share` and `h` of :class:`~vwta.nn.densities.Background`; None for none.
+        covariance: see :class:`~vwta.nn.local.LocalHead`.
 
     Example:
         >>> wide = {"share": 0.01, "h": 1.5}
@@ -49,8 +50,10 @@ class LocalKernels(LocalNetwork):
         bounded: bool = False,
         log_scale: float = -0.3,
         background: Mapping[str, float] | None = None,
+        covariance: bool = False,
     ) -> None:
-        super().__init__(inputs, outputs, hypotheses, widths, form, bounded, log_scale)
+        sizes = inputs, outputs, hypotheses, widths
+        super().__init__(*sizes, form, bounded, log_scale, covariance)
         self.background = None if background is None else Background(**background)
 
 
