@@ -82,6 +82,7 @@ rule take_uci:
 
 
 ruleorder: take_synthetic > train_synthetic_stack > train_synthetic
+ruleorder: take_synthetic > train_synthetic_local_stack > train_synthetic_local
 ruleorder: take_uci > train_uci
 
 

@@ -169,6 +169,27 @@ rule train_synthetic_local:
         "../scripts/train_synthetic_local.py"
 
 
+use rule train_synthetic_local as train_synthetic_local_stack with:
+    # As of other networks: those of all seeds at once.
+    input:
+        data=STUDY.stack_data(
+            DATA_FILE,
+            workflow.modifier.modify_path(NETWORK),
+            workflow.is_main_process,
+        ),
+    output:
+        expand(NETWORK, seed=STUDY["seeds"], allow_missing=True),
+    log:
+        f"{LOGS}/train_synthetic_local_stack/{RUN}.log",
+    wildcard_constraints:
+        model="local",
+    resources:
+        mem_mb=growing(3000),
+        runtime=growing(480),
+        gpu=GPUS,
+        work=STUDY.training_work,
+
+
 rule evaluate_synthetic:
     """Measure the true law of a problem and the estimators of all networks trained on it."""
     input:

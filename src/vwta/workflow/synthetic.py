@@ -40,10 +40,11 @@ class SyntheticStudy(Study):
         """
 
         def of(wildcards: Any) -> str:
-            seeds = self["seeds"]
+            seeds, name, K = self["seeds"], wildcards.protocol, int(wildcards.K)
+            run = [seed for seed in self.scope(name)["seeds"] if self._is_run(name, K, seed)]
             files = [Path(network.format(**wildcards, seed=seed)) for seed in seeds]
             exist = sum(file.exists() for file in files)
-            together = len(seeds) > 1 and self.scope(wildcards.protocol)["seeds"] == seeds
+            together = len(seeds) > 1 and run == seeds
             if is_planning and not (together and exist in (0, len(seeds))):
                 return "no stack"  # which nothing makes, so that Snakemake takes the other rule
             return self.data(pattern)(wildcards)
@@ -84,6 +85,15 @@ class SyntheticStudy(Study):
         own, widths = dict(switches["local"]), sizes.pop("widths")
         return {"plan": {**sizes, **own.pop("plan")}, "widths": widths, **own, **self["domain"]}
 
+    def local_figures(self) -> dict[str, list[int]]:
+        """Protocols with local kernels that are run, and the K of which they run all seeds."""
+        found = {}
+        for name in self.trainers:
+            scope, few = self.scope(name), self["protocols"][name].get("one_seed", [])
+            if "local" in self.protocols[name]["training"] and scope["datasets"]:
+                found[name] = [K for K in scope["K"] if K not in few]
+        return found
+
     def trained_with(self, wildcards: Any) -> dict[str, Any]:
         """All settings that the job's network records."""
         if wildcards.model == "local":
@@ -105,7 +115,8 @@ class SyntheticStudy(Study):
 
     def likelihood(self, wildcards: Any) -> dict[str, Any]:
         """The switches of the job's protocol for likelihoods."""
-        return self._switches(wildcards, "outside")
+        own = self.protocols[wildcards.protocol]["evaluation"]
+        return self._switches(wildcards, "outside", *(["factors"] if "factors" in own else []))
 
     def transport(self, wildcards: Any) -> dict[str, Any]:
         """The switches of the job's protocol for earth mover's distances."""

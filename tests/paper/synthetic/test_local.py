@@ -32,6 +32,7 @@ LOCAL = Settings(
     log_scale=-1.2,
     distance=10.0,
     background=None,
+    covariance=False,
     **CORNERS,
 )
 
@@ -74,6 +75,7 @@ def test_settings_reach_the_training(folder: Path, tmp_path: Path) -> None:
         "distance": {"distance": 20.0},
         "background": {"background": {"share": 0.5, "h": 0.5}},
         "scale": {"log_scale": -0.5},
+        "covariance": {"covariance": True},
     }.items():
         settings = replace(LOCAL, plan={**LOCAL.plan, "epochs": 1}, **other)
         train(job(tmp_path / name, tmp_path), folder / "data", settings)

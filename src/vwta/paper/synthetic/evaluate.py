@@ -7,7 +7,7 @@ __all__ = ["Settings", "beyond", "evaluate"]
 import logging
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -46,6 +46,7 @@ class Settings:
         large: `rows` and `seed` of a second, larger set of test points.
         outside: what a cut Gaussian kernel gives to points outside the domain: `zero`; or `kernel`,
             as in the published code, see :func:`beyond`.
+        factors: on all bandwidths of local kernels, at which these are measured as well.
     """
 
     h: list[float]
@@ -56,6 +57,7 @@ class Settings:
     selected_by: str
     large: dict[str, int]
     outside: Literal["zero", "kernel"]
+    factors: list[float] = field(default_factory=list)
 
 
 def evaluate(
@@ -157,7 +159,7 @@ class Setting(NamedTuple):
     Attributes:
         h: the bandwidth; of local kernels the factor on all bandwidths; None for the law as it is.
         tuned: whether it was chosen on the validation rows.
-        temperature: of the scores of local kernels, if it was chosen as well.
+        temperature: of the scores of local kernels.
     """
 
     h: float | None = None
@@ -180,6 +182,8 @@ def _bandwidths(
     found: dict[str, list[Setting]] = {}
     for method, recipe in measured_in("synthetic", kind).items():
         found[method] = [Setting(h) for h in settings.h] if recipe.swept else [Setting()]
+        if recipe.adjusted:
+            found[method] += [Setting(factor, False, 1.0) for factor in settings.factors]
         if method in settings.tuned or recipe.adjusted:
             h, temperature = chosen[method]
             found[method].append(Setting(h, True, temperature))
@@ -190,7 +194,7 @@ def _temperatures(found: Mapping[str, Sequence[Setting]], n: int) -> Iterator[Ma
     """Rows of the temperatures that were chosen."""
     for method, settings in found.items():
         for h, tuned, value in settings:
-            if value is not None:
+            if tuned and value is not None:
                 about = {"method": method, "h": h, "tuned": tuned, "n": n}
                 yield {**about, "metric": "temperature", "value": value}
 

@@ -40,6 +40,7 @@ class Settings:
         background: `share` and `h` of :class:`vwta.nn.densities.Background`; None for none.
         low: lower corner of the domain.
         high: upper corner.
+        covariance: whether kernels have any covariance, or are isotropic.
     """
 
     plan: dict[str, Any]
@@ -50,6 +51,7 @@ class Settings:
     background: dict[str, float] | None
     low: list[float]
     high: list[float]
+    covariance: bool
 
 
 def train(job: Job, data: Path, settings: Settings) -> None:
@@ -88,6 +90,7 @@ def _recipe(model: str, K: int, settings: Settings) -> Recipe:
     wide, box = settings.background, Box(settings.low, settings.high)
     sizes = {"inputs": 1, "widths": settings.widths, "outputs": len(settings.low)}
     sizes |= {"hypotheses": K, "form": settings.form, "log_scale": settings.log_scale}
+    sizes["covariance"] = settings.covariance
     background = None if wide is None else Background(**wide)
     offered = {"space": box, "distance": settings.distance, "background": background}
     plain, others = training.functions(local)
