@@ -54,7 +54,9 @@ for target, names in {
         f"{TABLES}/{{name}}.{{suffix}}", name=names, suffix=["csv", "md", "tex"]
     )
 TARGETS["synthetic_tables"] = expand(
-    f"{TABLES}/{{name}}.{{suffix}}", name=["protocols", "unused"], suffix=["csv", "md"]
+    f"{TABLES}/{{name}}.{{suffix}}",
+    name=["protocols", "local_kernels", "unused"],
+    suffix=["csv", "md"],
 )
 
 
@@ -164,13 +166,15 @@ use rule figure_uci as figure_audio with:
 
 
 rule table_protocols:
-    """Write the numbers of several protocols side by side."""
+    """Write the numbers of several protocols, and of local kernels and others, side by side."""
     input:
         f"{SYNTHETIC}/metrics/evaluation.parquet",
         f"{SYNTHETIC}/metrics/emd.parquet",
     output:
         csv=listed(f"{TABLES}/protocols.csv"),
         markdown=f"{TABLES}/protocols.md",
+        local_csv=listed(f"{TABLES}/local_kernels.csv"),
+        local_markdown=f"{TABLES}/local_kernels.md",
     log:
         f"{LOGS}/table_protocols.log",
     resources:

@@ -81,6 +81,8 @@ use rule table_protocols as table_protocols_published with:
     output:
         csv=f"{STAGE}/tables/protocols.csv",
         markdown=f"{STAGE}/tables/protocols.md",
+        local_csv=f"{STAGE}/tables/local_kernels.csv",
+        local_markdown=f"{STAGE}/tables/local_kernels.md",
         note=PUBLICATION.note("table_protocols"),
     log:
         f"{LOGS}/table_protocols_published.log",

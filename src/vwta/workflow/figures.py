@@ -162,6 +162,21 @@ def synthetic_figures(
             {**shown, "models": study["models"], "K": K},
             labels={"K": K},
         )
+    for protocol, counts in study.local_figures().items():
+        for K in counts:
+            found[f"nll_against_factor_{protocol}_K{K}"] = Figure(
+                f"{FIGURES}.nll_against_factor:nll_against_factor",
+                "NLL against a factor on bandwidths",
+                "nll_against_factor",
+                {"metrics": tables["evaluation"]},
+                {
+                    "protocol": protocol,
+                    "headline": study["headline"],
+                    "datasets": study.scope(protocol)["datasets"],
+                    "K": K,
+                },
+                labels={"protocol": protocol, "K": K},
+            )
     against_K = _against_K(study, chosen, tables, printed)
     return (
         found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["protocols_side_by_side", "unused_hypotheses"]
+__all__ = ["local_kernels", "protocols_side_by_side", "unused_hypotheses"]
 
 from collections.abc import Sequence
 
@@ -11,6 +11,9 @@ import pandas as pd
 from vwta.paper.metrics import COLUMNS
 
 KEYS = ["dataset", "metric", "method", "K", "h"]
+LOCAL = "local_v_wta"
+BESIDE = ["truth", "mdn", "k_wta", "v_wta", LOCAL]  # columns of the table of local kernels
+RISK_OF = {"k_wta": "wta", "v_wta": "wta", LOCAL: "local"}  # networks whose risk is theirs
 
 
 def protocols_side_by_side(
@@ -44,6 +47,46 @@ def protocols_side_by_side(
     listed = table[table[list(against)].notna().any(axis=1)].reset_index()
     listed.columns.name = None
     return listed.astype({"K": COLUMNS["K"]})
+
+
+def local_kernels(metrics: pd.DataFrame, headline: str) -> pd.DataFrame:
+    """Numbers of local kernels beside those of the true law, MDN, K-WTA and V-WTA.
+
+    Arguments:
+        metrics: tidy table of the evaluation and of distances.
+        headline: the protocol of the others.
+
+    Returns:
+        One row for each `protocol` of local kernels, `dataset`, `K` and `metric`, and a column for
+        each method with the mean over the `seeds` of the local kernels.
+    """
+    own = metrics["method"].isin([LOCAL, "local"])
+    rows = []
+    for (protocol, dataset, K), mine in metrics[own].groupby(["protocol", "dataset", "K"]):
+        others = metrics[(metrics["protocol"] == headline) & (metrics["dataset"] == dataset)]
+        others = others[others["K"].isna() | (others["K"] == K)]
+        others = others[others["seed"].isna() | others["seed"].isin(mine["seed"])]
+        both = pd.concat([mine, others[~others["method"].isin(mine["method"])]])
+        for metric in ("nll", "nll_large", "nll_large as trained", "emd", "risk_large"):
+            values = {method: _one_number(both, method, metric) for method in BESIDE}
+            if not pd.isna(values[LOCAL]):
+                about = {"protocol": protocol, "dataset": dataset, "K": K, "metric": metric}
+                rows.append({**about, "seeds": mine["seed"].nunique(), **values})
+    columns = ["protocol", "dataset", "K", "metric", "seeds", *BESIDE]
+    return pd.DataFrame(rows, columns=columns).astype({"K": COLUMNS["K"]})
+
+
+def _one_number(rows: pd.DataFrame, method: str, metric: str) -> float:
+    """Mean over seeds of a metric of :func:`local_kernels`; missing if there is none."""
+    name, as_trained = metric.removesuffix(" as trained"), metric.endswith(" as trained")
+    if name == "risk_large":
+        method = RISK_OF.get(method, method)
+    mine = rows[(rows["method"] == method) & (rows["metric"] == name)]
+    if name.startswith("nll") and mine["tuned"].any() and not as_trained:
+        return float(mine.loc[mine["tuned"], "value"].mean())
+    if as_trained or method == LOCAL:  # at no factor
+        return float(mine.loc[~mine["tuned"] & mine["h"].isna(), "value"].mean())
+    return float(mine.groupby("h", dropna=False)["value"].mean().min())
 
 
 def unused_hypotheses(properties: pd.DataFrame, protocols: Sequence[str]) -> pd.DataFrame:
