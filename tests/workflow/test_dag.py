@@ -80,7 +80,13 @@ def synthetic(config: dict[str, Any], protocols: dict[str, dict[str, Any]]) -> C
     for name in trained:
         scope = whole[name]
         if "local" in protocols[name]["training"]:
-            jobs["train_synthetic_local"] += _pairs(study, name, scope)
+            few = set(study["protocols"][name].get("one_seed", []))
+            every = {**scope, "K": scope["K"] - few}
+            stacks = size(every, "datasets", "models", "K") if len(study["seeds"]) > 1 else 0
+            jobs["train_synthetic_local_stack"] += stacks
+            trained_alone = _pairs(study, name, scope) - stacks * len(study["seeds"])
+            jobs["train_synthetic_local"] += trained_alone
+            jobs["figure"] += size(every, "K")  # NLL against a factor
         elif scope["seeds"] == set(study["seeds"]):  # which are then trained at once
             jobs["train_synthetic_stack"] += size(scope, "datasets", "models", "K")
         else:
@@ -101,7 +107,7 @@ def synthetic(config: dict[str, Any], protocols: dict[str, dict[str, Any]]) -> C
     proofs = ("proof_radius", "proof_partition")
     shown |= {(figures[name]["protocol"], figures[name]["dataset"]) for name in proofs}
     jobs["predict_synthetic"] = len(shown)
-    jobs["figure"] = size(figures["nll_against_h"], "protocols", "K")
+    jobs["figure"] += size(figures["nll_against_h"], "protocols", "K")
     jobs["figure"] += len(limits["protocols"]) + len(pictures["protocols"])
     jobs["figure"] += len(figures["training_curves"]["K"])
     jobs["figure"] += 3 * len(figures["quantitative"]["protocols"])  # deviations, and tuned

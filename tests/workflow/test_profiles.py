@@ -22,6 +22,7 @@ GPU_RULES = (
     "train_synthetic",
     "train_synthetic_stack",
     "train_synthetic_local",
+    "train_synthetic_local_stack",
     "train_uci",
     "train_audio",
     "predict_audio",

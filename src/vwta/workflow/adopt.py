@@ -31,7 +31,9 @@ from vwta.io.errors import DataError, explained
 from vwta.io.storage import read_metadata, read_table
 from vwta.workflow.digest import ADOPTED, SOURCE
 
-RULES = {"train_synthetic": ("train_synthetic", "train_synthetic_stack")}  # others as the stage
+RULES = {  # others as the stage
+    name: (name, f"{name}_stack") for name in ("train_synthetic", "train_synthetic_local")
+}
 PARTS = ("CITATION.cff", "Snakefile", "config", "envs", "profiles", "src", "workflow")
 COLUMNS = ("stage", "digest", "equals", "revision", "files")
 RECORDS = {"provenance", "costs", "sha256"}  # metadata that say how content came about

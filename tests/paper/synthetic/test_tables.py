@@ -3,10 +3,19 @@
 import math
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pandas as pd
+import pytest
+from matplotlib.figure import Figure
 
+from vwta.io.storage import write_table
+from vwta.paper.figures.nll_against_factor import nll_against_factor
 from vwta.paper.metrics import tidy
-from vwta.paper.synthetic.tables import protocols_side_by_side, unused_hypotheses
+from vwta.paper.synthetic.tables import (
+    local_kernels,
+    protocols_side_by_side,
+    unused_hypotheses,
+)
 from vwta.paper.tables import write
 
 ROWS = [
@@ -54,6 +63,60 @@ def test_protocols_are_compared_by_the_seeds_they_share() -> None:
     assert found["paper"].tolist() == [0.1, 2.0]
     assert found["literal"].tolist() == [0.2, 5.5]
     assert found["released"].isna().all()
+
+
+def test_local_kernels_stand_beside_others() -> None:
+    """Of the seeds that local kernels have, tuned where there is a choice, and at no other K."""
+    mine = {"protocol": "ours", "method": "local_v_wta", "seed": 1}
+    rows = [
+        {**mine, "h": 1.2, "tuned": True, "value": 0.1},
+        {**mine, "value": 0.2},
+        {**mine, "h": 0.5, "value": 9.0},  # at a factor
+        {**mine, "metric": "emd", "value": 0.3},
+        {**mine, "method": "local", "metric": "risk_large", "value": 0.4},
+        {"method": "v_wta", "seed": 1, "h": 0.1, "tuned": True, "value": 0.5},
+        {"method": "v_wta", "seed": 2, "h": 0.1, "tuned": True, "value": 50.0},
+        {"method": "v_wta", "seed": 1, "h": 0.3, "value": 0.05},
+        {"method": "v_wta", "seed": 1, "h": 0.1, "metric": "emd", "value": 0.7},
+        {"method": "v_wta", "seed": 1, "h": 0.2, "metric": "emd", "value": 0.6},
+        {"method": "wta", "seed": 1, "metric": "risk_large", "value": 0.8},
+        {"method": "mdn", "seed": 1, "value": 0.9},
+        {"method": "mdn", "seed": 1, "K": 9, "value": 90.0},
+        {"method": "truth", "K": None, "value": 0.01},
+        {"method": "mdn", "protocol": "literal", "seed": 1, "value": 900.0},
+    ]
+    common = {**COMMON, "protocol": "paper", "metric": "nll_large", "K": 16, "n": 10}
+    found = local_kernels(tidy([{**common, **row} for row in rows]), "paper")
+    assert found["seeds"].tolist() == [1] * 4
+    found = found.set_index("metric")
+    columns = ["truth", "mdn", "v_wta", "local_v_wta"]
+    assert found.loc["nll_large", columns].tolist() == [0.01, 0.9, 0.5, 0.1]
+    assert found.loc["nll_large as trained", "local_v_wta"] == 0.2
+    assert found.loc["emd", ["v_wta", "local_v_wta"]].tolist() == [0.6, 0.3]
+    assert found.loc["risk_large", ["k_wta", *columns[2:]]].tolist() == [0.8, 0.8, 0.4]
+    assert found["k_wta"].drop("risk_large").isna().all()
+    assert local_kernels(tidy([{**common, **row} for row in rows[5:]]), "paper").empty
+
+
+def test_factors_are_those_on_chosen_bandwidths(tmp_path: Path, drawn: list[Figure]) -> None:
+    mine = {"protocol": "ours", "method": "local_v_wta"}
+    rows = [{**mine, "h": factor, "value": factor} for factor in (0.5, 1.0, 2.0)]
+    rows += [{**mine, "h": 1.3, "tuned": True, "value": 0.4}]
+    rows += [{"method": "v_wta", "h": h, "value": 10 * h} for h in (0.1, 0.2, 0.5)]
+    rows += [{"method": "v_wta", "h": 0.2, "tuned": True, "value": 2.0}]
+    rows += [{"method": "truth", "K": None, "seed": None, "value": 0.3}]
+    common = {**COMMON, "dataset": "rotating_moons", "protocol": "paper", "metric": "nll_large"}
+    table = tidy([{**common, "K": 16, "n": 10, "seed": 1, **row} for row in rows])
+    write_table(tmp_path / "metrics", table, {})
+    nll_against_factor(tmp_path / "metrics", [], "ours", "paper", ["rotating_moons"], 16)
+    lines = {line.get_label(): line for line in drawn[0].axes[0].lines}
+    assert [*lines] == ["V-WTA, local kernels", "V-WTA", "True law"]
+    local, plain, _ = (line.get_xydata().tolist() for line in lines.values())
+    assert local == [[0.5, 0.5], [1.0, 1.0], [2.0, 2.0]]
+    assert [pytest.approx(point) for point in plain] == [[0.5, 1.0], [1.0, 2.0], [2.5, 5.0]]
+    with pytest.raises(ValueError, match="no NLL of ours at factors on single_gaussian"):
+        nll_against_factor(tmp_path / "metrics", [], "ours", "paper", ["single_gaussian"], 16)
+    plt.close("all")
 
 
 def test_unused_hypotheses_are_means_over_seeds() -> None:

@@ -32,7 +32,7 @@ def nll_against_factor(
 ) -> None:
     """Draws the NLL against a factor on bandwidths, one panel for each problem.
 
-    Bandwidths of V-WTA and K-WTA are divided by those that validation rows chose for each seed.
+    Bandwidths of V-WTA and K-WTA are divided by the mean of those that validation rows chose.
     Curves are means over the seeds, bands one standard deviation.
 
     Arguments:
