@@ -88,6 +88,15 @@ def test_seeds_train_at_once_if_none_or_all_are_there(
     assert found == (f"{protocol}/single_gaussian/data" if together else "no stack")
 
 
+def test_local_kernels_are_stacked_where_all_seeds_are_run(synthetic: SyntheticStudy) -> None:
+    data = synthetic.stack_data("{protocol}/{dataset}/data", "nowhere/{seed}", True)
+    run = {"protocol": "ours", "dataset": "rotating_moons", "model": "local"}
+    found = {K: data(Wildcards(fromdict={**run, "K": str(K)})) for K in synthetic["K"]}
+    stacked = [K for K, path in found.items() if path == "paper/rotating_moons/data"]
+    assert stacked == [16, 49] == synthetic.local_figures()["ours"]
+    assert {found[K] for K in found.keys() - set(stacked)} == {"no stack"}
+
+
 def test_work_of_a_stack_is_that_of_its_seeds(synthetic: SyntheticStudy) -> None:
     alone = synthetic.training_work(job(model="wta", K="9", seed="1234"))
     assert synthetic.training_work(job(model="wta", K="9")) == pytest.approx(3 * alone, rel=1e-3)
@@ -225,7 +234,7 @@ def test_every_figure_can_be_drawn(
     )
     found |= figures_of_uci(uci, TABLE, "printed.csv") | audio_figures(audio, TABLE)
     found |= scene_figures(audio, NETWORK)
-    assert len(found) == 34 + 23 + 11 + 6
+    assert len(found) == 36 + 23 + 11 + 6
     for name, figure in found.items():
         module, _, function = figure.draw.partition(":")
         draw = getattr(import_module(module), function)
