@@ -90,14 +90,12 @@ def _walk_some(
     corner = torch.full(row.shape, math.nan, dtype=points.dtype, device=row.device)
     turned = torch.zeros_like(position[:, 0])
     steps: list[Step] = []
-    s1 = surface.along(lines, position, line)
     while len(cell):
+        s1 = surface.along(lines, position, line)
         hit, s2, position, found = surface.next_corner(lines, position, line, s1)
         turned = turned + surface.angle(lines.distance(line), s1, s2)
         closed = found & (hit == first)
-        next_s1 = surface.along(lines, position, hit)
-        back = torch.nonzero(closed)[:, 0]
-        corner[cell[back]] = next_s1[back]
+        corner[cell[closed]] = surface.along(lines, position, hit)[closed]
         over = found & ~closed & (turned > 2 * math.pi - 1e-9)  # on a twin of the first line
         if over.any():
             s2 = torch.where(over, surface.ahead(s1, surface.along(lines, begin, line)), s2)
@@ -105,10 +103,10 @@ def _walk_some(
         if not found.all():
             lone = s1[~found] + math.pi
             steps.append((cell[~found], line[~found], lone, lone + math.pi))
-        alive = torch.nonzero(found & ~closed & ~over)[:, 0]
-        cell, line, first, turned = cell[alive], hit[alive], first[alive], turned[alive]
-        position, begin, s1 = position[alive], begin[alive], next_s1[alive]
-        lines = lines.keep(alive)
+        line, alive = hit, torch.nonzero(found & ~closed & ~over)[:, 0]
+        if len(alive) < len(cell):
+            cell, line, first, turned = cell[alive], line[alive], first[alive], turned[alive]
+            position, begin, lines = position[alive], begin[alive], lines.keep(alive)
         if len(cell) and len(steps) > lines.near.shape[1] + 4:
             raise RuntimeError(
                 f"the border of the cell of the point {points[row, atom][cell[0]].tolist()} did "

@@ -230,10 +230,10 @@ class Lines:
 
     def keep(self, index: Tensor) -> Lines:
         """The lines of some of the cells, given by a mask `(C,)` or by their numbers."""
+        if index.dtype == torch.bool and index.all():
+            return self
         if index.dtype == torch.bool:
             index = torch.nonzero(index)[:, 0]
-            if len(index) == len(self.near):
-                return self
         normals = [n.index_select(0, index) for n in self.normals]
         near = self.near.index_select(0, index)
         return Lines(self.surface, normals, near, self.atom[index], self.least[index])
