@@ -212,8 +212,8 @@ class LocalNetwork(Network):
         log_scale: float = -0.3,
         covariance: bool = False,
     ) -> None:
-        shape = {"log_scale": log_scale, "covariance": covariance}
-        heads = LocalHead(widths[-1], outputs, hypotheses, form, bounded, **shape)
+        sizes = widths[-1], outputs, hypotheses
+        heads = LocalHead(*sizes, form, bounded, log_scale=log_scale, covariance=covariance)
         super().__init__(MLP(inputs, widths), heads)
 
 
