@@ -105,7 +105,13 @@ wildcard_constraints:
     protocol="|".join(
         {**STUDY.protocols, **UCI_STUDY.protocols, **AUDIO_STUDY.protocols}
     ),
-    model="|".join({*STUDY["models"], *UCI_STUDY["models"], *AUDIO_STUDY["models"]}),
+    model="|".join(
+        {
+            *(name for one in STUDY.protocols for name in STUDY.scope(one)["models"]),
+            *UCI_STUDY["models"],
+            *AUDIO_STUDY["models"],
+        }
+    ),
     dataset="|".join(
         [*STUDY["datasets"], *FILES["uci"], *UCI_STUDY.own, AUDIO_STUDY.source]
     ),
