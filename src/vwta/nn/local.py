@@ -244,7 +244,7 @@ def _unit_roots(numbers: Tensor) -> Tensor:
     trace = (1 + p**2 + q**2).sqrt()  # half of it
     first = torch.where(p > 0, trace + p, (1 + q**2) / (trace + p.abs())).sqrt()
     rows = torch.stack([first, torch.zeros_like(first), q / first, 1 / first], -1)
-    return rows.unflatten(-1, (2, 2))
+    return rows.view(*first.shape, 2, 2)
 
 
 def _starts(K: int, d: int, bounded: bool) -> Tensor:
