@@ -173,7 +173,7 @@ METHODS: dict[str, Method] = {
         "V-WTA, local kernels",
         "#332288",
         "p",
-        panels={"uci": 12, "uci main": 9},
+        panels={"uci": 12, "uci main": 9, "audio tuned": 7},
         extra=True,
     ),
     "local_v_wta_ensemble": Method(
@@ -218,7 +218,9 @@ NETWORKS: dict[str, Network] = {
         drawn="cells",
         on_grid=True,
     ),
-    "local": Network("Local kernels", outputs=6, studies=("synthetic", "uci"), drawn="cells"),
+    "local": Network(
+        "Local kernels", outputs=6, studies=("synthetic", "uci", "audio"), drawn="cells"
+    ),
     "gaussian": Network("Gaussian", outputs=4, studies=("uci",), drawn="circles"),
     "flow": Network("Spline flow", outputs=5, studies=("uci",), drawn="circles", package="zuko"),
     "ngboost": Network("NGBoost", outputs=2, studies=("uci",), drawn="circles", package="ngboost"),

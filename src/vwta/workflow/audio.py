@@ -83,9 +83,16 @@ class AudioStudy(Study):
 
     def training(self, wildcards: Any) -> dict[str, Any]:
         """All that the job's training depends on, besides its data."""
+        switches = dict(self.protocols[wildcards.protocol]["training"])
+        if "signed" in switches:
+            floor = self["features"]["floor"]
+            of = switches["signed"]["floor"] if floor is None else floor
+            switches["signed"] = {"floor": of, "logarithmic": floor is not None}
+        if wildcards.model != "local":
+            switches.pop("local", None)
         return {
             **self["training"],
-            **self.protocols[wildcards.protocol]["training"],
+            **switches,
             "noise": self["noise"],
             "grid": self.grid(wildcards),
         }

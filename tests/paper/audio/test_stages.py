@@ -3,6 +3,7 @@
 import math
 import shutil
 import signal
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ from vwta.io.errors import Damaged, Interrupted
 from vwta.io.storage import read_metadata, read_tensors, write_tensors
 from vwta.nn import losses
 from vwta.nn.heads import Hypotheses
+from vwta.nn.local import LocalAtoms
+from vwta.nn.models import select
 from vwta.nn.networks import initialise
-from vwta.paper.audio import dispersion
+from vwta.paper.audio import dispersion, local
 from vwta.paper.audio import evaluate as measuring
 from vwta.paper.audio.ansyn import CLASSES, frame_labels, list_scenes, read_scene
 from vwta.paper.audio.estimators import estimators
@@ -467,3 +470,36 @@ def _value(table: pd.DataFrame, method: str, metric: str, h: float | None = None
     rows = rows if h is None else rows[rows["h"] == h]
     (value,) = rows["value"]
     return float(value)
+
+
+def test_our_recipe_from_training_to_metrics(files: dict[str, Path], tmp_path: Path) -> None:
+    """Local kernels, augmentation and signed channels, through all stages."""
+    signed = {"floor": 1e-4, "logarithmic": True}
+    of_local = {"log_scale": -0.5, "distance": 10.0, "clip": 5.0}
+    settings = replace(SETTINGS, augmented=True, signed=signed, local=of_local)
+    network, shown = tmp_path / "local.safetensors", tmp_path / "predictions.safetensors"
+    job = Job("synthetic", "local", 4, {5: network}, tmp_path / "open", "cpu", "code")
+    folds = {"train": [files["train"]], "validation": [files["test"]]}
+    local.train(job, folds, settings)
+    metadata = read_metadata(network)
+    assert metadata["network"]["channels"] == 4
+    assert set(metadata["selected"]) == {"loss", "nll"}
+    tested = {"validation": [files["test"]], "test": [files["train"]]}
+    predict(network, tested, shown, "distance", 4, "cpu", "code")
+    atoms = read_predictions(shown, "test").atoms
+    assert isinstance(atoms, LocalAtoms)
+    assert atoms.centres.shape == atoms.points.shape
+    searches, path = tmp_path / "searches.parquet", tmp_path / "metrics.parquet"
+    tuning = {"methods": ["v_wta"], "low": 0.05, "high": 2.0, "tolerance": 0.1, "targets": 60}
+    place = SearchFile(searches, "ours", "synthetic", "code")
+    tune([shown], [files["test"]], Tuning(7, tuning, DEGREES), place)
+    output = MetricsFile(path, "audio", "ours", "synthetic", "code")
+    evaluate([shown], [files["train"]], searches, MEASURED, output)
+    table = pd.read_parquet(path)
+    rows = table[(table.method == "local_v_wta") & (table.metric == "nll")]
+    assert rows.tuned.tolist() == [False, True]
+    test = Targets.of(read_fold([files["train"]]), NOISE, generator(7, "noise", "test"))
+    law = estimators("local")["local_v_wta"](select(atoms, test.frame))
+    assert rows.value.iloc[0] == pytest.approx(-law.log_prob(test.y).mean().item(), rel=1e-6)
+    risk = table[(table.method == "local") & (table.metric == "risk")]
+    assert 0 < risk.value.item() < 2

@@ -35,7 +35,7 @@ def single_sources(targets: Targets) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def mean_vectors(atoms: Atoms, frames: Tensor) -> Tensor:
-    """Means `(n, 3)` of the laws in some frames `(n,)`: of the atoms, if these have no scales."""
+    """Means `(n, 3)` of the laws in some frames `(n,)`; those of the atoms, unless uncut."""
     chosen = select(atoms, frames)
     if isinstance(chosen, Components):
         mean: Tensor = MixtureDensity(nn.Identity(), VonMisesFisher)(chosen).mean

@@ -26,7 +26,7 @@ from vwta.paper.audio.predict import Predictions, read_predictions
 from vwta.paper.audio.targets import Targets
 from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.metrics import MetricsFile, nll
-from vwta.paper.searches import read_chosen, read_record
+from vwta.paper.searches import Chosen, read_chosen, read_record
 from vwta.seeds import generator
 
 logger = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ def evaluate(
             "%s, K=%d, seed %d (%d/%d)", found.model, *facts.values(), index, len(predictions)
         )
         tuned = {
-            name: one.h for (name, *numbers), one in chosen.items() if numbers == [*facts.values()]
+            name: one for (name, *numbers), one in chosen.items() if numbers == [*facts.values()]
         }
         rows += [{**facts, **row} for row in _measure(found, targets, tuned, settings, truth)]
         trainings.append(training)
@@ -113,7 +113,7 @@ def _true_log_prob(targets: Targets, noise: Perturbation) -> Tensor:
 def _measure(
     found: Predictions,
     test: Targets,
-    chosen: Mapping[str, float],
+    chosen: Mapping[str, Chosen],
     settings: Settings,
     truth: dispersion.Dispersions,
 ) -> Iterator[Mapping[str, Any]]:
@@ -121,14 +121,16 @@ def _measure(
     model, atoms = found.model, found.atoms
     some = test.some(settings.monte_carlo["targets"], generator(settings.seed, "monte carlo"))
     for method, estimator in estimators(model).items():
-        given: list[float | None] = [*settings.h] if ESTIMATORS[method].swept else [None]
-        bandwidths = [(h, False) for h in given]
-        if method in settings.tuned:
+        recipe = ESTIMATORS[method]
+        given: list[float | None] = [*settings.h] if recipe.swept else [None]
+        bandwidths = [(None if h is None else Chosen(h), False) for h in given]
+        if method in settings.tuned or recipe.adjusted:
             bandwidths.append((chosen[method], True))
-        values = _log_probs(estimator, atoms, test, [h for h, _ in bandwidths])
-        for (h, tuned), value in zip(bandwidths, values, strict=True):
+        values = _log_probs(estimator, atoms, test, [one for one, _ in bandwidths])
+        for (one, tuned), value in zip(bandwidths, values, strict=True):
+            h = None if one is None else one.h
             yield {"method": method, "h": h, "tuned": tuned, **_likelihood(value)}
-        if getattr(estimator, "space", None) is not None:
+        if getattr(estimator, "space", None) is not None and not recipe.adjusted:
             points = settings.monte_carlo["points"]
             for row in volume_rows(estimator, atoms, some, given, points, settings.seed):
                 yield {"method": method, **row}
@@ -143,16 +145,25 @@ def _measure(
 
 
 def _log_probs(
-    estimator: nn.Module, atoms: Atoms, targets: Targets, bandwidths: Sequence[float | None]
+    estimator: nn.Module, atoms: Atoms, targets: Targets, bandwidths: Sequence[Chosen | None]
 ) -> Tensor:
     """Log-densities of all targets at some bandwidths, `(H, n)`; cells serve all of them."""
     blocks = []
     for start in range(0, len(targets.y), BLOCK):
         y = targets.y[start : start + BLOCK]
         law = estimator(select(atoms, targets.frame[start : start + BLOCK]))
-        laws = (law if h is None else law.with_bandwidth(h) for h in bandwidths)
+        laws = (_at(law, one) for one in bandwidths)
         blocks.append(torch.stack([one.log_prob(y) for one in laws]))
     return torch.cat(blocks, -1)
+
+
+def _at(law: Any, chosen: Chosen | None) -> Any:
+    """A law at a bandwidth; one with local kernels at a factor and a temperature; or as it is."""
+    if chosen is None:
+        return law
+    if chosen.temperature is None:
+        return law.with_bandwidth(chosen.h)
+    return law.with_width_factor(chosen.h).with_temperature(chosen.temperature)
 
 
 def _likelihood(log_prob: Tensor) -> dict[str, Any]:

@@ -16,14 +16,15 @@ from vwta.io.errors import restored_from
 from vwta.io.provenance import provenance
 from vwta.io.storage import below, read_tensors, write_tensors
 from vwta.nn.heads import Atoms, Components, Hypotheses
+from vwta.nn.local import LocalAtoms
 from vwta.paper.audio.frames import Fold, read_fold
-from vwta.paper.audio.networks import NETWORKS, build
+from vwta.paper.audio.local import NETWORKS, build
 from vwta.paper.registry import named
 from vwta.training.loop import pick_device
 
 logger = logging.getLogger(__name__)
 
-ATOMS: tuple[type[Atoms], ...] = (Hypotheses, Components)  # differ in their fields
+ATOMS: tuple[type[Atoms], ...] = (Hypotheses, Components, LocalAtoms)  # differ in their fields
 
 
 class Predictions(NamedTuple):
