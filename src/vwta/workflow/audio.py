@@ -105,7 +105,13 @@ class AudioStudy(Study):
     @property
     def evaluation(self) -> dict[str, Any]:
         """All that evaluations depend on, besides predictions and targets."""
-        return {**measuring(self["evaluation"]), "noise": self["noise"]}
+        own = measuring(self["evaluation"])
+        if own.get("perfect") is None:
+            own.pop("perfect", None)
+        else:
+            tuning = self["evaluation"]["tuning"]
+            own["interval"] = tuple(tuning[name] for name in ("low", "high", "tolerance"))
+        return {**own, "noise": self["noise"]}
 
     @property
     def tuning(self) -> dict[str, Any]:

@@ -481,7 +481,7 @@ def test_our_recipe_from_training_to_metrics(files: dict[str, Path], tmp_path: P
     job = Job("synthetic", "local", 4, {5: network}, tmp_path / "open", "cpu", "code")
     folds = {"train": [files["train"]], "validation": [files["test"]]}
     local.train(job, folds, settings)
-    metadata = read_metadata(network)
+    _, metadata = read_tensors(network)
     assert metadata["network"]["channels"] == 4
     assert set(metadata["selected"]) == {"loss", "nll"}
     tested = {"validation": [files["test"]], "test": [files["train"]]}

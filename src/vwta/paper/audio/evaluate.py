@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from vwta.geometry.angles import angle_between
 from vwta.nn.heads import Atoms
 from vwta.nn.models import select
-from vwta.paper.audio import dispersion
+from vwta.paper.audio import dispersion, perfect
 from vwta.paper.audio.estimators import estimators
 from vwta.paper.audio.frames import read_fold
 from vwta.paper.audio.monte_carlo import volume_rows
@@ -44,6 +44,9 @@ class Settings:
         tuned: methods that are also measured at the bandwidth that was found for each network.
         monte_carlo: `points` for the paper's volumes, and on how many test `targets`.
         noise: standard deviation on the angles of targets, in degrees, by class.
+        perfect: fields of :class:`vwta.paper.audio.perfect.Settings` for a perfect learner; None
+            for none.
+        interval: `low`, `high` and `tolerance` of its search for a bandwidth.
     """
 
     seed: int
@@ -51,6 +54,8 @@ class Settings:
     tuned: list[str]
     monte_carlo: dict[str, int]
     noise: dict[str, float]
+    perfect: dict[str, int] | None = None
+    interval: tuple[float, float, float] = (0.01, 2.0, 0.01)
 
 
 @torch.no_grad()
@@ -95,6 +100,14 @@ def evaluate(
         }
         rows += [{**facts, **row} for row in _measure(found, targets, tuned, settings, truth)]
         trainings.append(training)
+    if settings.perfect is not None:
+        how = perfect.Settings(**settings.perfect)
+        for K in sorted({training["K"] for training in trainings}):
+            logger.info("perfect learner, K=%d", K)
+            found_rows = perfect.perfect_rows(
+                targets, noise, K, settings.h, settings.interval, settings.seed, how
+            )
+            rows += found_rows
     output.write(rows, tuning=read_record(searches), trainings=trainings)
 
 
