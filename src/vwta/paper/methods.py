@@ -200,13 +200,12 @@ METHODS: dict[str, Method] = {
         ":",
         panels={"nll": 4, "emd": 5, "nll against h": 7, "tuned": 1, "audio tuned": 6},
     ),
-    "perfect_v_wta": Method(
+    "v_lloyd": Method(
         "V-WTA, perfect learner", "#0072B2", "", ":", panels={"audio tuned": 8}, extra=True
     ),
-    "perfect_k_wta": Method(
+    "k_lloyd": Method(
         "K-WTA, perfect learner", "#D55E00", "", ":", panels={"audio tuned": 9}, extra=True
     ),
-    "perfect": Method("Perfect learner", "#000000", "", extra=True),
     "zador": Method("WTA, theory", "#0072B2", "", ":", panels={"risk": 3}),
     "zador_hist": Method("Hist, theory", "#009E73", "", ":", panels={"risk": 4}),
     "lloyd": Method("Lloyd's optimum", "#000000", "", panels={"risk": 5}),

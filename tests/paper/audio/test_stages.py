@@ -44,7 +44,7 @@ from vwta.paper.audio.train import Settings, train
 from vwta.paper.audio.tune import Settings as Tuning
 from vwta.paper.audio.tune import tune
 from vwta.paper.metrics import MetricsFile
-from vwta.paper.searches import SearchFile
+from vwta.paper.searches import Chosen, SearchFile
 from vwta.paper.training import Job
 from vwta.seeds import generator
 from vwta.training.loop import Fit, Schedule, fit
@@ -366,7 +366,7 @@ def test_large_bandwidths_make_kernels_uniform(
     for model, cut, uniform in (("wta", "v_wta", "unif_v_wta"), ("hist", "tk_hist", "unif_hist")):
         atoms = read_predictions(predictions[model], "test").atoms
         laws = estimators(model)
-        near = measuring._log_probs(laws[cut], atoms, targets, [200.0])[0]
+        near = measuring._log_probs(laws[cut], atoms, targets, [Chosen(200.0)])[0]
         limit = measuring._log_probs(laws[uniform], atoms, targets, [None])[0]
         torch.testing.assert_close(near, limit, atol=1e-4, rtol=0)
 

@@ -283,7 +283,7 @@ def test_our_own_lines_are_there_if_they_were_run(tmp_path: Path) -> None:
     more = [
         row("local_v_wta", 1.03125, h=0.75, tuned=True),
         row("local_v_wta", 1.25),
-        row("perfect_v_wta", 0.96875, h=0.25, tuned=True, seed=None),
+        row("v_lloyd", 0.96875, h=0.25, tuned=True, seed=None),
     ]
     write(tmp_path, [*metrics(), *more])
     found = cells(tmp_path / "audio_tuned.md")

@@ -56,7 +56,7 @@ SCENES = {
     ),
 }
 UNIFORM = f"The uniform density has log 4π = {math.log(4 * math.pi):.2f}."
-PERFECT = {"perfect_v_wta", "perfect_k_wta"}
+PERFECT = {"v_lloyd", "k_lloyd"}
 BOUNDS = {"truth", *PERFECT}  # no trained estimators
 LOCAL = "h of local kernels: the factor on all of their bandwidths, with a temperature of scores."
 PERFECTION = (
