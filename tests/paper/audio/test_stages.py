@@ -503,3 +503,16 @@ def test_our_recipe_from_training_to_metrics(files: dict[str, Path], tmp_path: P
     assert rows.value.iloc[0] == pytest.approx(-law.log_prob(test.y).mean().item(), rel=1e-6)
     risk = table[(table.method == "local") & (table.metric == "risk")]
     assert 0 < risk.value.item() < 2
+
+
+def test_published_likelihood_of_mixtures_counts_empty_places(
+    table: pd.DataFrame, files: dict[str, Path]
+) -> None:
+    mixture = table[table.method == "m_vmf"].set_index("metric")
+    kind = read_fold([files["train"]]).kind
+    share = kind.ge(0).double().mean().item()
+    assert 0 < share < 1
+    expected = mixture.value["nll"] * share
+    assert mixture.value["nll_all_places"] == pytest.approx(expected)
+    assert mixture.n["nll_all_places"] == kind.numel()
+    assert set(table[table.metric == "nll_all_places"].method) == {"m_vmf"}

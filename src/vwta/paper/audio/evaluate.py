@@ -98,7 +98,9 @@ def evaluate(
         tuned = {
             name: one for (name, *numbers), one in chosen.items() if numbers == [*facts.values()]
         }
-        rows += [{**facts, **row} for row in _measure(found, targets, tuned, settings, truth)]
+        measured = [*_measure(found, targets, tuned, settings, truth)]
+        measured += _over_all_places(measured, labels.kind.numel())
+        rows += [{**facts, **row} for row in measured]
         trainings.append(training)
     if settings.perfect is not None:
         how = perfect.Settings(**settings.perfect)
@@ -181,6 +183,14 @@ def _at(law: Any, chosen: Chosen | None) -> Any:
 
 def _likelihood(log_prob: Tensor) -> dict[str, Any]:
     return {"metric": "nll", "value": nll(log_prob), "n": len(log_prob)}
+
+
+def _over_all_places(rows: Sequence[Mapping[str, Any]], places: int) -> Iterator[Mapping[str, Any]]:
+    """The NLL of mixtures as the published code has it: divided by all places, taken or not."""
+    for row in rows:
+        if row["metric"] == "nll" and ESTIMATORS[row["method"]].kernel == "own":
+            value = row["value"] * row["n"] / places
+            yield {**row, "metric": "nll_all_places", "value": value, "n": places}
 
 
 def _risk(atoms: Atoms, targets: Targets) -> dict[str, Any]:
