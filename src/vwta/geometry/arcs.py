@@ -303,7 +303,7 @@ def _variation(arcs: Arcs) -> Tensor:
     w = arcs.extreme(spread(edges.a, edges.b, r[:, None])[:, 0], least=False).clamp(0, 2)
     sin = torch.where(w > 1, 1.0, (w * (2 - w)).sqrt())
     along = (arcs.centre * arcs.z).sum(-1).abs()
-    across = torch.linalg.vector_norm(torch.linalg.cross(arcs.centre, arcs.z), dim=-1)
+    across: Tensor = torch.linalg.vector_norm(torch.linalg.cross(arcs.centre, arcs.z), dim=-1)
     return arcs.kappa * (w * along + sin * across)
 
 

@@ -15,14 +15,13 @@ import torch
 from torch import Tensor, nn
 
 from vwta.geometry.angles import angle_between
-from vwta.nn.heads import Atoms
 from vwta.nn.models import select
 from vwta.paper.audio import dispersion, perfect
 from vwta.paper.audio.estimators import estimators
 from vwta.paper.audio.frames import read_fold
 from vwta.paper.audio.monte_carlo import volume_rows
 from vwta.paper.audio.perturbation import Perturbation
-from vwta.paper.audio.predict import Predictions, read_predictions
+from vwta.paper.audio.predict import DirectionAtoms, Predictions, read_predictions
 from vwta.paper.audio.targets import Targets
 from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.metrics import MetricsFile, nll
@@ -160,7 +159,10 @@ def _measure(
 
 
 def _log_probs(
-    estimator: nn.Module, atoms: Atoms, targets: Targets, bandwidths: Sequence[Chosen | None]
+    estimator: nn.Module,
+    atoms: DirectionAtoms,
+    targets: Targets,
+    bandwidths: Sequence[Chosen | None],
 ) -> Tensor:
     """Log-densities of all targets at some bandwidths, `(H, n)`; cells serve all of them."""
     blocks = []
@@ -193,7 +195,7 @@ def _over_all_places(rows: Sequence[Mapping[str, Any]], places: int) -> Iterator
             yield {**row, "metric": "nll_all_places", "value": value, "n": places}
 
 
-def _risk(atoms: Atoms, targets: Targets) -> dict[str, Any]:
+def _risk(atoms: DirectionAtoms, targets: Targets) -> dict[str, Any]:
     """Mean squared angle from targets to the nearest atom."""
     total = 0.0
     for start in range(0, len(targets.y), BLOCK):
