@@ -180,3 +180,24 @@ def test_samples(h: float) -> None:
         for power, mean in ((1, first), (2, second)):
             value = step**power
             assert ((value.mean(0) - mean).abs() < 5 * value.std(0) / math.sqrt(n) + 1e-12).all()
+
+
+@pytest.mark.parametrize("kind", ["lattice", "cluster of 1e-3", "cluster of 1e-6"])
+def test_samples_of_degenerate_cells(kind: str) -> None:
+    """Cells that meet in one corner, and tiny ones that are seen from far away."""
+    source = torch.Generator().manual_seed(3)
+    noise = torch.randn(25, 3, dtype=torch.float64, generator=source)
+    if kind == "lattice":
+        z = unit(torch.unique(torch.round(noise), dim=0))
+        z = torch.unique(z[z.norm(dim=-1) > 0.5], dim=0)
+        centre = z[:1]
+    else:
+        z, centre = unit(vectors(1, 4) + float(kind.split()[-1]) * noise), vectors(1, 5)
+    K = len(z)
+    cells, cell = cells_of(z, centre.expand(K, 3)), torch.arange(K)
+    for h in (0.01, 0.2, 80.0):
+        y = cells.sample(cell, kernels(K, h), cell.repeat(20), source).view(20, K, 3)
+        nearest = torch.cdist(y, z).amin(-1)
+        assert (torch.linalg.vector_norm(y - z, dim=-1) - nearest).abs().max() < 1e-9
+        mass = cells.log_mass(cell, kernels(K, h)).exp()
+        assert mass.sum().item() == pytest.approx(1, abs=1e-7)

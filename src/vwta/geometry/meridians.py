@@ -25,6 +25,7 @@ from vwta.geometry.spaces import Sphere
 
 HALVINGS = 160  # of arcs, for each cell
 ROUNDS = 1000  # of rejection
+SLACK = 1e-6  # for the rounding of azimuths
 
 
 def sample_meridians(arcs: Arcs, which: Tensor, generator: torch.Generator | None) -> Tensor:
@@ -104,7 +105,7 @@ class _Bound:
         self.width = like.new_zeros(count, HALVINGS + 1)
         self.level = like.new_full((count, HALVINGS + 1), -math.inf)
         cell = torch.arange(count, device=like.device)
-        self.low[:, 0], self.width[:, 0] = -math.pi, 2 * math.pi
+        self.low[:, 0], self.width[:, 0] = _azimuths(arcs)
         self._measure(cell, torch.zeros_like(cell))
         for new in range(1, HALVINGS + 1):
             largest = (self.level + self.width.log()).argmax(1)
@@ -129,6 +130,23 @@ class _Bound:
         width = self.width[cell].gather(1, arc)[:, 0]
         at = at + _uniform(at, generator) * width
         return at, self.level[cell].gather(1, arc)[:, 0]
+
+
+def _azimuths(arcs: Arcs) -> tuple[Tensor, Tensor]:
+    """First azimuth `(C,)` of each cell about its centre, and how far it goes on."""
+    edges, cell = arcs.edges, arcs.edges.cell
+    first, second = Sphere().frame(arcs.centre)
+    corner = edges.s1.cos()[:, None] * edges.foot + edges.s1.sin()[:, None] * edges.tangent
+    own = torch.atan2((arcs.z * second).sum(-1), (arcs.z * first).sum(-1))
+    turn = torch.atan2((corner * second[cell]).sum(-1), (corner * first[cell]).sum(-1)) - own[cell]
+    turn = torch.remainder(turn + math.pi, 2 * math.pi) - math.pi
+    low, high = arcs.extreme(turn, least=True), arcs.extreme(turn, least=False)
+    slack = SLACK * (high - low)
+    least, most = (arcs.extreme(arcs.a, least=which) for which in (True, False))
+    # Around a centre or its antipode in the cell, or nearly so, there are all of them.
+    around = (least > -SLACK) | (most < SLACK) | (high - low > 3)
+    width = torch.where(around, 2 * math.pi, high - low + 2 * slack)
+    return torch.where(around, -math.pi, own + low - slack), width
 
 
 def _crossing(a: Tensor, q: Tensor) -> Tensor:
