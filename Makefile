@@ -9,7 +9,7 @@ CASES ?= 5000
 ARGS ?=
 
 # The tiers that have a config; `full` is the workflow's own.
-TIERS := $(strip $(foreach tier,smoke quick laptop,$(if $(wildcard config/$(tier).yaml),$(tier))) full)
+TIERS := $(strip $(foreach tier,smoke quick laptop desktop,$(if $(wildcard config/$(tier).yaml),$(tier))) full)
 # Those that can be published; `all` are those that have results.
 STUDIES := all synthetic uci audio
 PUBLISH := publish$(addprefix _,$(filter-out all,$(STUDY)))

@@ -14,23 +14,26 @@ from vwta.distributions.mixtures import VoronoiMixture
 from vwta.distributions.robust import Robust
 from vwta.geometry.directions import Directions
 from vwta.geometry.kernels import Gaussian, Uniform, VonMisesFisher
-from vwta.geometry.spaces import Box, Sphere
+from vwta.geometry.spaces import Box, Sphere, unit
 
-SPACES = {"line": Box(-1.0, 1.0), "plane": Box([-1.0, -1.0], [1.0, 1.0])}
+SPACES = {"line": Box(-1.0, 1.0), "plane": Box([-1.0, -1.0], [1.0, 1.0]), "sphere": Sphere()}
+KERNELS = {"line": Gaussian, "plane": Gaussian, "sphere": VonMisesFisher}
 Parts = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
 def draw(name: str, B: int = 3, K: int = 5, seed: int = 0) -> Parts:
     """Atoms, masses, bandwidths and centres; some of these lie outside their cells."""
-    d, source = {"line": 1, "plane": 2}[name], torch.Generator().manual_seed(seed)
+    d, source = {"line": 1, "plane": 2, "sphere": 3}[name], torch.Generator().manual_seed(seed)
     z, c = (torch.rand(B, K, d, dtype=torch.float64, generator=source) for _ in range(2))
     masses, h = (torch.rand(B, K, dtype=torch.float64, generator=source) for _ in range(2))
+    if name == "sphere":
+        return unit(2 * z - 1), masses.softmax(-1), 0.1 + 0.4 * h, unit(2 * c - 1)
     return 2 * z - 1, masses.softmax(-1), 0.1 + 0.4 * h, 3 * c - 1.5
 
 
 def law_of(name: str, parts: Parts) -> VoronoiMixture:
     z, masses, h, c = parts
-    return VoronoiMixture(z, masses, Gaussian(h), SPACES[name], centres=c)
+    return VoronoiMixture(z, masses, KERNELS[name](h), SPACES[name], centres=c)
 
 
 def draw_roots(B: int = 3, K: int = 5, seed: int = 0) -> Tensor:
@@ -49,11 +52,19 @@ def shaped_law(z: Tensor, masses: Tensor, h: Tensor, c: Tensor, roots: Tensor) -
 def grid(name: str, n: int) -> tuple[Tensor, float]:
     """Midpoints `(N, 1, d)` of a grid of the domain, and the volume of each."""
     x = (2 * torch.arange(n, dtype=torch.float64) + 1) / n - 1
+    if name == "sphere":  # bands of the same height, turned against each other
+        turn = math.pi * (1 + math.sqrt(5)) * torch.arange(n * n)
+        height = (2 * torch.arange(n * n, dtype=torch.float64) + 1) / (n * n) - 1
+        y = torch.stack([turn.cos(), turn.sin(), height], -1)
+        y[:, :2] *= (1 - height**2).sqrt()[:, None]
+        return y[:, None], 4 * math.pi / (n * n)
     y = x[:, None] if name == "line" else torch.cartesian_prod(x, x)
     return y[:, None], (2 / n) ** y.shape[-1]
 
 
-@pytest.mark.parametrize(("name", "n", "close"), [("line", 40_000, 1e-4), ("plane", 300, 2e-3)])
+@pytest.mark.parametrize(
+    ("name", "n", "close"), [("line", 40_000, 1e-4), ("plane", 300, 2e-3), ("sphere", 400, 2e-3)]
+)
 def test_sums_over_a_grid(name: str, n: int, close: float) -> None:
     """Masses of cells, mean and variance are those of the density."""
     z, masses, h, c = draw(name)
@@ -84,11 +95,11 @@ def test_samples(name: str) -> None:
 
 @pytest.mark.parametrize("name", SPACES)
 def test_gradients(name: str) -> None:
-    z, masses, h, c = draw(name)
-    y = torch.rand(3, z.shape[-1], dtype=torch.float64) - 0.5
+    z, masses, h, c = draw(name, B=1 if name == "sphere" else 3)
+    y = SPACES[name].project(torch.rand(3, z.shape[-1], dtype=torch.float64) - 0.5)
 
     def log_prob(z: Tensor, logits: Tensor, h: Tensor, c: Tensor) -> Tensor:
-        kernel = Gaussian(h)
+        kernel = KERNELS[name](h)
         law = VoronoiMixture(z, logits.softmax(-1), kernel, SPACES[name], None, False, c)
         return law.log_prob(y)
 
@@ -177,8 +188,8 @@ def test_limits_of_shaped_kernels() -> None:
 @pytest.mark.parametrize("name", SPACES)
 def test_centres_at_the_atoms_change_nothing(name: str) -> None:
     z, masses, h, _ = draw(name)
-    plain = VoronoiMixture(z, masses, Gaussian(h), SPACES[name])
-    centred = VoronoiMixture(z, masses, Gaussian(h), SPACES[name], centres=z)
+    plain = VoronoiMixture(z, masses, KERNELS[name](h), SPACES[name])
+    centred = VoronoiMixture(z, masses, KERNELS[name](h), SPACES[name], centres=z)
     y = grid(name, 20)[0]
     assert torch.allclose(plain.log_prob(y), centred.log_prob(y), atol=1e-9)
     assert torch.allclose(plain.log_cell_mass, centred.log_cell_mass, atol=1e-9)
@@ -192,13 +203,14 @@ def test_centres_at_the_atoms_change_nothing(name: str) -> None:
 def test_far_centres_in_float32(name: str) -> None:
     """A kernel hundreds of bandwidths away becomes an exponential law, also in float32."""
     z, masses, h, c = draw(name)
-    precise = law_of(name, (z, masses, h / 50, 3 * c))
-    rough = law_of(name, tuple(x.float().double() for x in (z, masses, h / 50, 3 * c)))
+    c = SPACES[name].project(3 * c) if name == "sphere" else 3 * c
+    precise = law_of(name, (z, masses, h / 50, c))
+    rough = law_of(name, tuple(x.float().double() for x in (z, masses, h / 50, c)))
     single = VoronoiMixture(
         *(x.float() for x in (z, masses)),
-        Gaussian((h / 50).float()),
+        KERNELS[name]((h / 50).float()),
         SPACES[name],
-        centres=(3 * c).float(),
+        centres=c.float(),
     )
     y = grid(name, 12)[0].float()
     assert precise.log_prob(y.double()).isfinite().all()
@@ -233,9 +245,9 @@ def test_shapes_and_changes(name: str) -> None:
     assert torch.equal(law.with_width_factor(factors).log_prob(y[:, None])[:, 1], wider.log_prob(y))
     cold = law.with_temperature(0.5)
     assert torch.allclose(cold.masses, masses**2 / (masses**2).sum(-1, keepdim=True))
-    one = VoronoiMixture(z[0], masses[0], Gaussian(h), SPACES[name], centres=c)
+    one = VoronoiMixture(z[0], masses[0], KERNELS[name](h), SPACES[name], centres=c)
     assert one.batch_shape == (3,)
-    single = VoronoiMixture(z[0], masses[0], Gaussian(h[1]), SPACES[name], centres=c[1])
+    single = VoronoiMixture(z[0], masses[0], KERNELS[name](h[1]), SPACES[name], centres=c[1])
     assert torch.allclose(one.log_prob(y)[:, 1], single.log_prob(y[:, 0]))
 
 
@@ -295,8 +307,10 @@ def test_refusals() -> None:
     with pytest.raises(ValueError, match="in dimension 3"):
         VoronoiMixture(solid, torch.ones(1), Gaussian(0.1), cube, centres=solid)
     up = torch.tensor([[0.0, 0.0, 1.0]])
-    with pytest.raises(TypeError, match="cannot have centres"):
-        VoronoiMixture(up, torch.ones(1), VonMisesFisher(0.1), Sphere(), centres=up)
+    with pytest.raises(ValueError, match=r"centres \[.*\] is not a unit vector"):
+        VoronoiMixture(up, torch.ones(1), VonMisesFisher(0.1), Sphere(), centres=2 * up)
+    with pytest.raises(ValueError, match="leave out the centres"):
+        VoronoiMixture(up, torch.ones(1), VonMisesFisher(0.1), Sphere(), Directions(8), centres=up)
     with pytest.raises(ValueError, match="lower triangular"):
         shaped_law(z, masses, h, c, draw_roots().mT)
     with pytest.raises(ValueError, match="roots have shape"):

@@ -19,7 +19,7 @@ from vwta.nn import losses
 from vwta.nn.heads import Hypotheses
 from vwta.nn.networks import MLP
 from vwta.paper import collection, estimators, local, methods, networks, problems, studies
-from vwta.paper.audio import networks as sphere
+from vwta.paper.audio import local as sphere
 from vwta.paper.estimators import ESTIMATORS, Recipe
 from vwta.paper.figures.against_K import quantitative
 from vwta.paper.figures.nll_against_h import nll_against_h
@@ -227,10 +227,12 @@ def test_the_configuration_knows_the_registered_names() -> None:
         assert {*SCHEMA["swept"]["items"]["enum"]} == {*estimators.swept_in(study)}
     assert {*SCHEMA["dataset"]["enum"]} == problems.of_study("synthetic").keys()
     config = yaml.safe_load((ROOT / "config/config.yaml").read_text())
+    desktop = yaml.safe_load((ROOT / "config/desktop.yaml").read_text())
     for study in studies.STUDIES:
         models = {*config[study]["models"]}
-        if study == "synthetic":  # a protocol may name others
-            models |= {*config[study]["protocols"]["ours"]["models"]}
+        if study in ("synthetic", "audio"):  # a protocol may name others, also that of a tier
+            named = {**config[study]["protocols"], **desktop.get(study, {}).get("protocols", {})}
+            models |= {*named["ours"]["models"]}
         assert models == networks_in(study).keys()
 
 

@@ -505,7 +505,7 @@ def test_bad_input(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "make, unknown TIER": (
         ["make", "plan", "TIER=ful"],
-        ("TIER=ful is unknown", "choose one of: smoke quick laptop full"),
+        ("TIER=ful is unknown", "choose one of: smoke quick laptop desktop full"),
     ),
     "make, a form of --configfile": (
         ["make", "reproduce", "ARGS=--configfile=mine.yaml"],

@@ -56,6 +56,8 @@ rule train_audio:
         AUDIO_NETWORK,
     log:
         f"{LOGS}/train_audio/{AUDIO_RUN}/seed{{seed}}.log",
+    wildcard_constraints:
+        model="|".join(AUDIO_STUDY["models"]),
     resources:
         mem_mb=growing(6000),
         runtime=growing(720),
@@ -68,6 +70,32 @@ rule train_audio:
         code=code("train_audio.py"),
     script:
         "../scripts/train_audio.py"
+
+
+rule train_audio_local:
+    """Train a network of the audio study with local kernels."""
+    input:
+        train=AUDIO_STUDY.fold("train"),
+        validation=AUDIO_STUDY.fold("validation"),
+        labels=AUDIO_STUDY.labels("train", "validation"),
+    output:
+        AUDIO_NETWORK,
+    log:
+        f"{LOGS}/train_audio_local/{AUDIO_RUN}/seed{{seed}}.log",
+    wildcard_constraints:
+        model="local",
+    resources:
+        mem_mb=growing(6000),
+        runtime=growing(720),
+        gpu=GPUS,
+        work=AUDIO_STUDY.training_work,
+    params:
+        settings=AUDIO_STUDY.training,
+        device=unrecorded(config["device"]),
+        unfinished=unrecorded(UNFINISHED),
+        code=code("train_audio_local.py"),
+    script:
+        "../scripts/train_audio_local.py"
 
 
 rule predict_audio:

@@ -20,10 +20,11 @@ from vwta.distributions.atoms import Atoms, Shape, broadcast_shapes, safe_log
 from vwta.distributions.moments import mixture_mean, mixture_variance
 from vwta.geometry.cells import Tessellation
 from vwta.geometry.centred import CentredCells, check_centred
+from vwta.geometry.centred_sphere import SphereCentredCells
 from vwta.geometry.directions import Directions, scatter
 from vwta.geometry.kernels import Gaussian, Kernel
 from vwta.geometry.memory import in_parts
-from vwta.geometry.spaces import Space
+from vwta.geometry.spaces import Space, Sphere
 
 
 class DiracMixture(Atoms):
@@ -201,6 +202,8 @@ class VoronoiMixture(Atoms):
         if self._validate_args:
             space.check(self.points, "points")
         self.points = space.project(self.points)
+        if self.centres is not None and isinstance(space, Sphere):
+            self.centres = space.normalise(self.centres, "centres", self._validate_args)
         flat = self.points.to(_precise(self.points)).reshape(-1, *points.shape[-2:])
         self._cells = Tessellation(space.project(flat), space, directions)
         rows = torch.arange(len(flat), device=points.device).view(points.shape[:-2])
@@ -323,12 +326,14 @@ class VoronoiMixture(Atoms):
         h = h.expand(*self.batch_shape, self.components).reshape(-1)[pairs]
         return cell, self.kernel.at(h)
 
-    def _kernels(self, pairs: Tensor) -> Tessellation | CentredCells:
+    def _kernels(self, pairs: Tensor) -> Tessellation | CentredCells | SphereCentredCells:
         """The cells, to be asked for the kernels of pairs `(P,)`, wherever their centres are."""
         if self.centres is None:
             return self._cells
         shape = (*self.batch_shape, self.components)
         centres = self.centres.to(self._cells.points).expand(*shape, -1).flatten(0, -2)[pairs]
+        if isinstance(self.space, Sphere):
+            return SphereCentredCells(self._cells, self.space.project(centres))
         if self.roots is None:
             return CentredCells(self._cells, centres)
         roots = self.roots.to(centres).expand(*shape, 2, 2).flatten(0, -3)[pairs]

@@ -15,7 +15,7 @@ from vwta.geometry.chords import sample_polygons
 from vwta.geometry.directions import Directions, Rays
 from vwta.geometry.intervals import log_interval_mass, standard_moments, standard_quantile
 from vwta.geometry.kernels import Kernel, Uniform
-from vwta.geometry.spaces import Box, Space
+from vwta.geometry.spaces import Space
 from vwta.geometry.surfaces import Edges
 from vwta.geometry.whitened import Sides, log_masses, means, whiten
 
@@ -25,16 +25,17 @@ def check_centred(
 ) -> None:
     """Raise an error if kernels of this space cannot have centres, or shapes, of their own."""
     dim = space.dim(coordinates)
-    if not isinstance(space, Box) or isinstance(kernel, Uniform):
+    if isinstance(kernel, Uniform):
         raise TypeError(
-            f"{kernel!r} in {space} cannot have centres: use a Gaussian kernel in a Box, or leave "
-            "the centres out"
+            f"{kernel!r} in {space} cannot have centres: use a Gaussian kernel in a Box, a "
+            "VonMisesFisher one on the Sphere, or leave the centres out"
         )
     if dim > 2 or directions is not None:
         how = "along directions" if directions is not None else f"in dimension {dim}"
         raise ValueError(
-            f"centres with volumes {how}: kernels about centres of their own are exact on the line "
-            "and in the plane, and are for these alone; leave out the centres or the directions"
+            f"centres with volumes {how}: kernels about centres of their own are exact on the "
+            "line, in the plane and on the sphere, and are for these alone; leave out the centres "
+            "or the directions"
         )
     if shaped and dim != 2:
         raise ValueError(f"roots in dimension {dim}: kernels have shapes in the plane alone")

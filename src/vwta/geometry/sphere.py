@@ -7,9 +7,10 @@ A point at coordinate `s` of a line has the spread :math:`w = 1 - b \cos s`. Ker
 
 from __future__ import annotations
 
-__all__ = ["UnitSphere"]
+__all__ = ["Pieces", "UnitSphere", "log_phi_slope", "spread"]
 
 import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -154,7 +155,7 @@ class UnitSphere:
         for start, end in parts:
             s, weight = nodes(start, end)
             w = _edge_spread(edges, s)
-            rate = w * _log_phi_slope(kappa_ * w) - 2 * _log_phi_slope(2 * kappa_)
+            rate = w * log_phi_slope(kappa_ * w) - 2 * log_phi_slope(2 * kappa_)
             slope = slope + (rate * phi(kappa_ * w) / (2 - w) * weight).sum(-1)
         slope = slope * edges.a / (2 * phi(2 * kappa)) / (2 * math.pi)
         return slope * -2 * kernel.h**-3
@@ -180,6 +181,34 @@ class UnitSphere:
         return first, (w2 * z**2 - 2 * both * z * ray + sin2 * ray**2).sum(1)
 
 
+class Pieces(NamedTuple):
+    """Parts of edges, all within half a turn of the foot, on one side of it.
+
+    Attributes:
+        edge: which edge, `(P,)`.
+        low: smallest angle from the foot, from 0 to pi, `(P,)`.
+        high: largest angle.
+        side: 1 if the coordinate of the edge grows with the angle, else -1: the sign of its sine.
+    """
+
+    edge: Tensor
+    low: Tensor
+    high: Tensor
+    side: Tensor
+
+    @classmethod
+    def of(cls, s1: Tensor, s2: Tensor) -> Pieces:
+        """Pieces of edges from `s1` to `s2` `(E,)`, at most 3/2 pi away from their feet."""
+        pi = torch.full_like(s1, math.pi)
+        zero, turn = torch.zeros_like(s1), 2 * pi
+        low = [s1.clamp_min(0), -s2.clamp_max(0), turn - s2, turn + s1]
+        high = [s2.minimum(pi), -s1.maximum(-pi), turn - s1.maximum(pi), turn + s2.minimum(-pi)]
+        side = [zero + 1, zero - 1, zero - 1, zero + 1]
+        starts, ends, sides = (torch.stack(part, 1) for part in (low, high, side))
+        edge, which = torch.nonzero(ends > starts, as_tuple=True)
+        return cls(edge, starts[edge, which], ends[edge, which], sides[edge, which])
+
+
 def _through(normal: Tensor, middle: Tensor) -> Tensor:
     """Make a great circle pass exactly between its two atoms, whatever their norms' rounding."""
     size = (middle**2).sum(-1, keepdim=True).clamp_min(1.0)  # antipodes need no help
@@ -192,7 +221,13 @@ def _edge_spread(edges: Edges, s: Tensor) -> Tensor:
     return a**2 / (1 + b) + 2 * b * torch.sin(s / 2) ** 2
 
 
-def _log_phi_slope(x: Tensor) -> Tensor:
+def spread(a: Tensor, b: Tensor, r: Tensor) -> Tensor:
+    """Spread `(P, n)` of points at angles `r` from the feet, without cancellation."""
+    a, b = a[:, None], b[:, None]
+    return (a**2 / (1 + b) + 2 * b * torch.sin(r / 2) ** 2).clamp_min(torch.finfo(a.dtype).tiny)
+
+
+def log_phi_slope(x: Tensor) -> Tensor:
     """Derivative of `log(phi(x))`: `1 / (e^x - 1) - 1 / x`."""
     small = x < 1e-2
     safe = torch.where(small, torch.ones_like(x), x)

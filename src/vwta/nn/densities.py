@@ -2,7 +2,15 @@ r"""Laws of networks with local kernels, and the loss that trains them."""
 
 from __future__ import annotations
 
-__all__ = ["Background", "LocalDensity", "local", "local_law", "local_nll"]
+__all__ = [
+    "Background",
+    "LocalDensity",
+    "local",
+    "local_law",
+    "local_nll",
+    "sphere_local",
+    "sphere_local_nll",
+]
 
 import math
 from typing import NamedTuple
@@ -14,8 +22,8 @@ from vwta.distributions.continuous import ContinuousMixture, continuous_log_prob
 from vwta.distributions.mixtures import VoronoiMixture
 from vwta.distributions.robust import Robust
 from vwta.geometry.intervals import HALF_LOG_2PI, log_interval_mass
-from vwta.geometry.kernels import Gaussian
-from vwta.geometry.spaces import Box, Space
+from vwta.geometry.kernels import Gaussian, VonMisesFisher
+from vwta.geometry.spaces import Box, Space, Sphere
 from vwta.nn.local import ContinuousAtoms, LocalAtoms, ShapedAtoms
 
 Parts = LocalAtoms | ShapedAtoms | ContinuousAtoms
@@ -85,7 +93,8 @@ def local_law(
             raise TypeError(f"{space}: masses follow from continuity on the line alone, in a Box")
         law = ContinuousMixture(cells, atoms.scales, atoms.centres, space, validate_args)
     else:
-        kernel, roots = Gaussian(atoms.scales), getattr(atoms, "roots", None)
+        kernel = (VonMisesFisher if isinstance(space, Sphere) else Gaussian)(atoms.scales)
+        roots = getattr(atoms, "roots", None)
         law = VoronoiMixture(
             cells, atoms.masses, kernel, space, None, validate_args, atoms.centres, roots
         )
@@ -128,6 +137,41 @@ def local_nll(
     Arguments as of :func:`local`.
     """
     return -_log_prob(atoms, y, space, background).mean(-1)
+
+
+def sphere_local(atoms: LocalAtoms, y: Tensor, active: Tensor, distance: float = 10.0) -> Tensor:
+    r"""Loss of local kernels on the sphere, for several targets a frame: see :func:`local`.
+
+    .. math:: \frac{1}{N} \sum_{t, s} (-\log p_t(y_{ts}) + \lambda \min_k \|z_{tk} - y_{ts}\|^2)
+
+    The sum is over the N active targets. Without any the loss is 0.
+
+    Arguments:
+        atoms: output of the network, with batch shape `(*)`.
+        y: targets, unit vectors with shape `(*, S, 3)`; places that are not active hold anything.
+        active: which of them exist, bool with shape `(*, S)`.
+        distance: weight :math:`\lambda` of the squared distance.
+    """
+    frame, target = _active_targets(atoms, y, active)
+    nearest = (frame.points - target.unsqueeze(-2)).square().sum(-1).amin(-1)
+    value = distance * nearest - _log_prob(frame, target, Sphere(), None)
+    return value.sum() / max(len(target), 1)
+
+
+def sphere_local_nll(atoms: LocalAtoms, y: Tensor, active: Tensor) -> Tensor:
+    """The negative log-likelihood of :func:`sphere_local` alone: a criterion of early stopping.
+
+    Arguments as of :func:`sphere_local`.
+    """
+    frame, target = _active_targets(atoms, y, active)
+    return -_log_prob(frame, target, Sphere(), None).sum() / max(len(target), 1)
+
+
+def _active_targets(atoms: LocalAtoms, y: Tensor, active: Tensor) -> tuple[LocalAtoms, Tensor]:
+    """Active targets `(N, 3)`, and the atoms of the frame of each."""
+    at = torch.nonzero(active.flatten(0, -2))
+    parts = (part.flatten(0, active.dim() - 2)[at[:, 0]] for part in atoms)
+    return LocalAtoms(*parts), y.flatten(0, -3)[at[:, 0], at[:, 1]]
 
 
 def _log_prob(atoms: Parts, y: Tensor, space: Space, background: Background | None) -> Tensor:

@@ -14,8 +14,9 @@ from vwta.distributions.mixtures import DiracMixture, KernelMixture, VoronoiMixt
 from vwta.geometry.kernels import Gaussian, Kernel
 from vwta.geometry.spaces import Space
 from vwta.nn.heads import Components, Hypotheses
+from vwta.nn.local import LocalAtoms
 
-Atoms = TypeVar("Atoms", bound=Hypotheses | Components)
+Atoms = TypeVar("Atoms", bound=Hypotheses | Components | LocalAtoms)
 
 
 class Estimator(nn.Module):

@@ -41,8 +41,8 @@ def density(method: str, network: nn.Module, domain: Domain) -> nn.Module:
     if recipe.kernel == "law":
         return _LawOf(network)
     if recipe.kernel == "local":
-        assert isinstance(network, LocalKernels)
-        return LocalDensity(network, domain.space, network.background)
+        background = network.background if isinstance(network, LocalKernels) else None
+        return LocalDensity(network, domain.space, background)
     if recipe.kernel == "own":
         return MixtureDensity(network, type(domain.kernel))
     if recipe.kernel == "none":

@@ -71,7 +71,7 @@ ESTIMATORS: dict[str, Recipe] = {
     "dirac_wta": Recipe("wta", "none", emd=True, studies=("synthetic",)),
     "v_wta_ensemble": Recipe("wta", "bandwidth", cut=True, averaged=True, studies=("uci",)),
     "k_wta_ensemble": Recipe("wta", "bandwidth", averaged=True, studies=("uci",)),
-    "local_v_wta": Recipe("local", "local", cut=True, emd=True, studies=("synthetic", "uci")),
+    "local_v_wta": Recipe("local", "local", cut=True, emd=True, studies=EVERYWHERE),
     "local_v_wta_ensemble": Recipe("local", "local", cut=True, averaged=True, studies=("uci",)),
     "tk_hist": Recipe("hist", "bandwidth", cut=True, studies=EVERYWHERE),
     "unif_hist": Recipe("hist", "uniform", cut=True, emd=True, limit_of="tk_hist"),

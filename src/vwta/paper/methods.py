@@ -173,7 +173,7 @@ METHODS: dict[str, Method] = {
         "V-WTA, local kernels",
         "#332288",
         "p",
-        panels={"uci": 12, "uci main": 9},
+        panels={"uci": 12, "uci main": 9, "audio tuned": 7},
         extra=True,
     ),
     "local_v_wta_ensemble": Method(
@@ -200,6 +200,12 @@ METHODS: dict[str, Method] = {
         ":",
         panels={"nll": 4, "emd": 5, "nll against h": 7, "tuned": 1, "audio tuned": 6},
     ),
+    "v_lloyd": Method(
+        "V-WTA, perfect learner", "#0072B2", "", ":", panels={"audio tuned": 8}, extra=True
+    ),
+    "k_lloyd": Method(
+        "K-WTA, perfect learner", "#D55E00", "", ":", panels={"audio tuned": 9}, extra=True
+    ),
     "zador": Method("WTA, theory", "#0072B2", "", ":", panels={"risk": 3}),
     "zador_hist": Method("Hist, theory", "#009E73", "", ":", panels={"risk": 4}),
     "lloyd": Method("Lloyd's optimum", "#000000", "", panels={"risk": 5}),
@@ -218,7 +224,9 @@ NETWORKS: dict[str, Network] = {
         drawn="cells",
         on_grid=True,
     ),
-    "local": Network("Local kernels", outputs=6, studies=("synthetic", "uci"), drawn="cells"),
+    "local": Network(
+        "Local kernels", outputs=6, studies=("synthetic", "uci", "audio"), drawn="cells"
+    ),
     "gaussian": Network("Gaussian", outputs=4, studies=("uci",), drawn="circles"),
     "flow": Network("Spline flow", outputs=5, studies=("uci",), drawn="circles", package="zuko"),
     "ngboost": Network("NGBoost", outputs=2, studies=("uci",), drawn="circles", package="ngboost"),

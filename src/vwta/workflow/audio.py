@@ -83,9 +83,16 @@ class AudioStudy(Study):
 
     def training(self, wildcards: Any) -> dict[str, Any]:
         """All that the job's training depends on, besides its data."""
+        switches = dict(self.protocols[wildcards.protocol]["training"])
+        if "signed" in switches:
+            floor = self["features"]["floor"]
+            of = switches["signed"]["floor"] if floor is None else floor
+            switches["signed"] = {"floor": of, "logarithmic": floor is not None}
+        if wildcards.model != "local":
+            switches.pop("local", None)
         return {
             **self["training"],
-            **self.protocols[wildcards.protocol]["training"],
+            **switches,
             "noise": self["noise"],
             "grid": self.grid(wildcards),
         }
@@ -98,7 +105,13 @@ class AudioStudy(Study):
     @property
     def evaluation(self) -> dict[str, Any]:
         """All that evaluations depend on, besides predictions and targets."""
-        return {**measuring(self["evaluation"]), "noise": self["noise"]}
+        own = measuring(self["evaluation"])
+        if own.get("perfect") is None:
+            own.pop("perfect", None)
+        else:
+            tuning = self["evaluation"]["tuning"]
+            own["interval"] = tuple(tuning[name] for name in ("low", "high", "tolerance"))
+        return {**own, "noise": self["noise"]}
 
     @property
     def tuning(self) -> dict[str, Any]:

@@ -58,10 +58,10 @@ class Study:
             for key in KEYS
         }
 
-    def _is_run(self, name: str, K: int, seed: int) -> bool:
-        """Whether a protocol runs a seed for some K: of the K in its `one_seed` the first alone."""
+    def _is_run(self, name: str, model: str, K: int, seed: int) -> bool:
+        """Whether a protocol runs a seed: of the K and models in its `one_seed` the first alone."""
         few = self["protocols"][name].get("one_seed", [])
-        return K not in few or bool(seed == self["seeds"][0])
+        return not {model, K} & {*few} or bool(seed == self["seeds"][0])
 
     def runs(
         self,
@@ -84,7 +84,7 @@ class Study:
             for key, values in narrower.items():
                 wanted[key] = [value for value in wanted[key] if value in values]
             for dataset, model, K, seed in itertools.product(*wanted.values()):
-                if self._is_run(name, K, seed):
+                if self._is_run(name, model, K, seed):
                     paths.append(
                         pattern.format(protocol=name, dataset=dataset, model=model, K=K, seed=seed)
                     )
@@ -114,9 +114,8 @@ class Study:
     def size(self, name: str, stage: str) -> int:
         """The sum of K over all networks of one data set that a protocol takes in a stage."""
         wanted = self.scope(name, stage)
-        pairs = itertools.product(wanted["K"], wanted["seeds"])
-        total = sum(int(K) for K, seed in pairs if self._is_run(name, K, seed))
-        return len(wanted["models"]) * total
+        networks = itertools.product(wanted["models"], wanted["K"], wanted["seeds"])
+        return sum(int(one[1]) for one in networks if self._is_run(name, *one))
 
 
 def taken_from(owner: Callable[[str], str], pattern: str) -> Callable[[Any], str]:

@@ -3,6 +3,7 @@
 import math
 import shutil
 import signal
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ from vwta.io.errors import Damaged, Interrupted
 from vwta.io.storage import read_metadata, read_tensors, write_tensors
 from vwta.nn import losses
 from vwta.nn.heads import Hypotheses
+from vwta.nn.local import LocalAtoms
+from vwta.nn.models import select
 from vwta.nn.networks import initialise
-from vwta.paper.audio import dispersion
+from vwta.paper.audio import dispersion, local
 from vwta.paper.audio import evaluate as measuring
 from vwta.paper.audio.ansyn import CLASSES, frame_labels, list_scenes, read_scene
 from vwta.paper.audio.estimators import estimators
@@ -41,7 +44,7 @@ from vwta.paper.audio.train import Settings, train
 from vwta.paper.audio.tune import Settings as Tuning
 from vwta.paper.audio.tune import tune
 from vwta.paper.metrics import MetricsFile
-from vwta.paper.searches import SearchFile
+from vwta.paper.searches import Chosen, SearchFile
 from vwta.paper.training import Job
 from vwta.seeds import generator
 from vwta.training.loop import Fit, Schedule, fit
@@ -363,7 +366,7 @@ def test_large_bandwidths_make_kernels_uniform(
     for model, cut, uniform in (("wta", "v_wta", "unif_v_wta"), ("hist", "tk_hist", "unif_hist")):
         atoms = read_predictions(predictions[model], "test").atoms
         laws = estimators(model)
-        near = measuring._log_probs(laws[cut], atoms, targets, [200.0])[0]
+        near = measuring._log_probs(laws[cut], atoms, targets, [Chosen(200.0)])[0]
         limit = measuring._log_probs(laws[uniform], atoms, targets, [None])[0]
         torch.testing.assert_close(near, limit, atol=1e-4, rtol=0)
 
@@ -467,3 +470,49 @@ def _value(table: pd.DataFrame, method: str, metric: str, h: float | None = None
     rows = rows if h is None else rows[rows["h"] == h]
     (value,) = rows["value"]
     return float(value)
+
+
+def test_our_recipe_from_training_to_metrics(files: dict[str, Path], tmp_path: Path) -> None:
+    """Local kernels, augmentation and signed channels, through all stages."""
+    signed = {"floor": 1e-4, "logarithmic": True}
+    of_local = {"log_scale": -0.5, "distance": 10.0, "clip": 5.0}
+    settings = replace(SETTINGS, augmented=True, signed=signed, local=of_local)
+    network, shown = tmp_path / "local.safetensors", tmp_path / "predictions.safetensors"
+    job = Job("synthetic", "local", 4, {5: network}, tmp_path / "open", "cpu", "code")
+    folds = {"train": [files["train"]], "validation": [files["test"]]}
+    local.train(job, folds, settings)
+    _, metadata = read_tensors(network)
+    assert metadata["network"]["channels"] == 4
+    assert set(metadata["selected"]) == {"loss", "nll"}
+    tested = {"validation": [files["test"]], "test": [files["train"]]}
+    predict(network, tested, shown, "distance", 4, "cpu", "code")
+    atoms = read_predictions(shown, "test").atoms
+    assert isinstance(atoms, LocalAtoms)
+    assert atoms.centres.shape == atoms.points.shape
+    searches, path = tmp_path / "searches.parquet", tmp_path / "metrics.parquet"
+    tuning = {"methods": ["v_wta"], "low": 0.05, "high": 2.0, "tolerance": 0.1, "targets": 60}
+    place = SearchFile(searches, "ours", "synthetic", "code")
+    tune([shown], [files["test"]], Tuning(7, tuning, DEGREES), place)
+    output = MetricsFile(path, "audio", "ours", "synthetic", "code")
+    evaluate([shown], [files["train"]], searches, MEASURED, output)
+    table = pd.read_parquet(path)
+    rows = table[(table.method == "local_v_wta") & (table.metric == "nll")]
+    assert rows.tuned.tolist() == [False, True]
+    test = Targets.of(read_fold([files["train"]]), NOISE, generator(7, "noise", "test"))
+    law = estimators("local")["local_v_wta"](select(atoms, test.frame))
+    assert rows.value.iloc[0] == pytest.approx(-law.log_prob(test.y).mean().item(), rel=1e-6)
+    risk = table[(table.method == "local") & (table.metric == "risk")]
+    assert 0 < risk.value.item() < 2
+
+
+def test_published_likelihood_of_mixtures_counts_empty_places(
+    table: pd.DataFrame, files: dict[str, Path]
+) -> None:
+    mixture = table[table.method == "m_vmf"].set_index("metric")
+    kind = read_fold([files["train"]]).kind
+    share = kind.ge(0).double().mean().item()
+    assert 0 < share < 1
+    expected = mixture.value["nll"] * share
+    assert mixture.value["nll_all_places"] == pytest.approx(expected)
+    assert mixture.n["nll_all_places"] == kind.numel()
+    assert set(table[table.metric == "nll_all_places"].method) == {"m_vmf"}

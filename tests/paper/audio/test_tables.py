@@ -273,3 +273,22 @@ def test_a_number_that_is_there_twice_is_named(tmp_path: Path) -> None:
     rows = [*metrics(), row("v_wta", 1.0, h=0.3)]
     with pytest.raises(ValueError, match=r"two rows for metric nll, method v_wta, K = 9, h = 0\.3"):
         write(tmp_path, rows)
+
+
+def test_our_own_lines_are_there_if_they_were_run(tmp_path: Path) -> None:
+    """Local kernels compete, a perfect learner does not; without them nothing is bold for less."""
+    write(tmp_path, metrics())
+    plain = cells(tmp_path / "audio_tuned.md")
+    assert not any("local" in name or "perfect" in name for name, _ in plain)
+    more = [
+        row("local_v_wta", 1.03125, h=0.75, tuned=True),
+        row("local_v_wta", 1.25),
+        row("v_lloyd", 0.96875, h=0.25, tuned=True, seed=None),
+    ]
+    write(tmp_path, [*metrics(), *more])
+    found = cells(tmp_path / "audio_tuned.md")
+    assert found["V-WTA, local kernels", "ours"]["NLL K = 9"] == "**1.03**"
+    assert found["V-WTA, local kernels", "ours"]["h K = 9"] == "0.750"
+    assert found["V-WTA, perfect learner", "ours"]["NLL K = 9"] == "0.97"
+    assert ("K-WTA, perfect learner", "ours") not in found
+    assert "Lloyd's algorithm" in (tmp_path / "audio_tuned.md").read_text(encoding="utf-8")

@@ -17,9 +17,10 @@ from torch import Tensor, nn
 
 from vwta.distributions.mixtures import DiracMixture
 from vwta.geometry.kernels import VonMisesFisher
-from vwta.nn.heads import Atoms, Components
+from vwta.nn.heads import Components
 from vwta.nn.models import MixtureDensity, select
 from vwta.paper.audio.ansyn import CLASSES
+from vwta.paper.audio.predict import DirectionAtoms
 from vwta.paper.audio.targets import Targets
 
 Dispersions = Mapping[str, tuple[float, int]]
@@ -34,8 +35,8 @@ def single_sources(targets: Targets) -> tuple[Tensor, Tensor, Tensor]:
     return frames, direction, kind
 
 
-def mean_vectors(atoms: Atoms, frames: Tensor) -> Tensor:
-    """Means `(n, 3)` of the laws in some frames `(n,)`: of the atoms, if these have no scales."""
+def mean_vectors(atoms: DirectionAtoms, frames: Tensor) -> Tensor:
+    """Means `(n, 3)` of the laws in some frames `(n,)`; those of the atoms, unless uncut."""
     chosen = select(atoms, frames)
     if isinstance(chosen, Components):
         mean: Tensor = MixtureDensity(nn.Identity(), VonMisesFisher)(chosen).mean

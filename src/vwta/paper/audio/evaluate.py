@@ -15,18 +15,17 @@ import torch
 from torch import Tensor, nn
 
 from vwta.geometry.angles import angle_between
-from vwta.nn.heads import Atoms
 from vwta.nn.models import select
-from vwta.paper.audio import dispersion
+from vwta.paper.audio import dispersion, perfect
 from vwta.paper.audio.estimators import estimators
 from vwta.paper.audio.frames import read_fold
 from vwta.paper.audio.monte_carlo import volume_rows
 from vwta.paper.audio.perturbation import Perturbation
-from vwta.paper.audio.predict import Predictions, read_predictions
+from vwta.paper.audio.predict import DirectionAtoms, Predictions, read_predictions
 from vwta.paper.audio.targets import Targets
 from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.metrics import MetricsFile, nll
-from vwta.paper.searches import read_chosen, read_record
+from vwta.paper.searches import Chosen, read_chosen, read_record
 from vwta.seeds import generator
 
 logger = logging.getLogger(__name__)
@@ -44,6 +43,9 @@ class Settings:
         tuned: methods that are also measured at the bandwidth that was found for each network.
         monte_carlo: `points` for the paper's volumes, and on how many test `targets`.
         noise: standard deviation on the angles of targets, in degrees, by class.
+        perfect: fields of :class:`vwta.paper.audio.perfect.Settings` for a perfect learner; None
+            for none.
+        interval: `low`, `high` and `tolerance` of its search for a bandwidth.
     """
 
     seed: int
@@ -51,6 +53,8 @@ class Settings:
     tuned: list[str]
     monte_carlo: dict[str, int]
     noise: dict[str, float]
+    perfect: dict[str, int] | None = None
+    interval: tuple[float, float, float] = (0.01, 2.0, 0.01)
 
 
 @torch.no_grad()
@@ -91,10 +95,20 @@ def evaluate(
             "%s, K=%d, seed %d (%d/%d)", found.model, *facts.values(), index, len(predictions)
         )
         tuned = {
-            name: one.h for (name, *numbers), one in chosen.items() if numbers == [*facts.values()]
+            name: one for (name, *numbers), one in chosen.items() if numbers == [*facts.values()]
         }
-        rows += [{**facts, **row} for row in _measure(found, targets, tuned, settings, truth)]
+        measured = [*_measure(found, targets, tuned, settings, truth)]
+        measured += _over_all_places(measured, labels.kind.numel())
+        rows += [{**facts, **row} for row in measured]
         trainings.append(training)
+    if settings.perfect is not None:
+        how = perfect.Settings(**settings.perfect)
+        for K in sorted({training["K"] for training in trainings}):
+            logger.info("perfect learner, K=%d", K)
+            found_rows = perfect.perfect_rows(
+                targets, noise, K, settings.h, settings.interval, settings.seed, how
+            )
+            rows += found_rows
     output.write(rows, tuning=read_record(searches), trainings=trainings)
 
 
@@ -113,7 +127,7 @@ def _true_log_prob(targets: Targets, noise: Perturbation) -> Tensor:
 def _measure(
     found: Predictions,
     test: Targets,
-    chosen: Mapping[str, float],
+    chosen: Mapping[str, Chosen],
     settings: Settings,
     truth: dispersion.Dispersions,
 ) -> Iterator[Mapping[str, Any]]:
@@ -121,14 +135,16 @@ def _measure(
     model, atoms = found.model, found.atoms
     some = test.some(settings.monte_carlo["targets"], generator(settings.seed, "monte carlo"))
     for method, estimator in estimators(model).items():
-        given: list[float | None] = [*settings.h] if ESTIMATORS[method].swept else [None]
-        bandwidths = [(h, False) for h in given]
-        if method in settings.tuned:
+        recipe = ESTIMATORS[method]
+        given: list[float | None] = [*settings.h] if recipe.swept else [None]
+        bandwidths = [(None if h is None else Chosen(h), False) for h in given]
+        if method in settings.tuned or recipe.adjusted:
             bandwidths.append((chosen[method], True))
-        values = _log_probs(estimator, atoms, test, [h for h, _ in bandwidths])
-        for (h, tuned), value in zip(bandwidths, values, strict=True):
+        values = _log_probs(estimator, atoms, test, [one for one, _ in bandwidths])
+        for (one, tuned), value in zip(bandwidths, values, strict=True):
+            h = None if one is None else one.h
             yield {"method": method, "h": h, "tuned": tuned, **_likelihood(value)}
-        if getattr(estimator, "space", None) is not None:
+        if getattr(estimator, "space", None) is not None and not recipe.adjusted:
             points = settings.monte_carlo["points"]
             for row in volume_rows(estimator, atoms, some, given, points, settings.seed):
                 yield {"method": method, **row}
@@ -143,23 +159,43 @@ def _measure(
 
 
 def _log_probs(
-    estimator: nn.Module, atoms: Atoms, targets: Targets, bandwidths: Sequence[float | None]
+    estimator: nn.Module,
+    atoms: DirectionAtoms,
+    targets: Targets,
+    bandwidths: Sequence[Chosen | None],
 ) -> Tensor:
     """Log-densities of all targets at some bandwidths, `(H, n)`; cells serve all of them."""
     blocks = []
     for start in range(0, len(targets.y), BLOCK):
         y = targets.y[start : start + BLOCK]
         law = estimator(select(atoms, targets.frame[start : start + BLOCK]))
-        laws = (law if h is None else law.with_bandwidth(h) for h in bandwidths)
+        laws = (_at(law, one) for one in bandwidths)
         blocks.append(torch.stack([one.log_prob(y) for one in laws]))
     return torch.cat(blocks, -1)
+
+
+def _at(law: Any, chosen: Chosen | None) -> Any:
+    """A law at a bandwidth; one with local kernels at a factor and a temperature; or as it is."""
+    if chosen is None:
+        return law
+    if chosen.temperature is None:
+        return law.with_bandwidth(chosen.h)
+    return law.with_width_factor(chosen.h).with_temperature(chosen.temperature)
 
 
 def _likelihood(log_prob: Tensor) -> dict[str, Any]:
     return {"metric": "nll", "value": nll(log_prob), "n": len(log_prob)}
 
 
-def _risk(atoms: Atoms, targets: Targets) -> dict[str, Any]:
+def _over_all_places(rows: Sequence[Mapping[str, Any]], places: int) -> Iterator[Mapping[str, Any]]:
+    """The NLL of mixtures as the published code has it: divided by all places, taken or not."""
+    for row in rows:
+        if row["metric"] == "nll" and ESTIMATORS[row["method"]].kernel == "own":
+            value = row["value"] * row["n"] / places
+            yield {**row, "metric": "nll_all_places", "value": value, "n": places}
+
+
+def _risk(atoms: DirectionAtoms, targets: Targets) -> dict[str, Any]:
     """Mean squared angle from targets to the nearest atom."""
     total = 0.0
     for start in range(0, len(targets.y), BLOCK):

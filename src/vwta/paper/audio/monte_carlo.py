@@ -20,8 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from vwta.geometry.kernels import Kernel, Uniform, VonMisesFisher
-from vwta.nn.heads import Atoms
 from vwta.nn.models import select
+from vwta.paper.audio.predict import DirectionAtoms
 from vwta.paper.audio.targets import Targets
 from vwta.seeds import generator
 
@@ -30,7 +30,7 @@ BLOCK = 100  # targets that share their points
 
 def volume_rows(
     estimator: nn.Module,
-    atoms: Atoms,
+    atoms: DirectionAtoms,
     targets: Targets,
     bandwidths: list[float | None],
     points: int,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Predictions", "predict", "read_predictions"]
+__all__ = ["DirectionAtoms", "Predictions", "predict", "read_predictions"]
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -15,15 +15,18 @@ from torch import Tensor
 from vwta.io.errors import restored_from
 from vwta.io.provenance import provenance
 from vwta.io.storage import below, read_tensors, write_tensors
-from vwta.nn.heads import Atoms, Components, Hypotheses
+from vwta.nn.heads import Components, Hypotheses
+from vwta.nn.local import LocalAtoms
 from vwta.paper.audio.frames import Fold, read_fold
-from vwta.paper.audio.networks import NETWORKS, build
+from vwta.paper.audio.local import NETWORKS, build
 from vwta.paper.registry import named
 from vwta.training.loop import pick_device
 
 logger = logging.getLogger(__name__)
 
-ATOMS: tuple[type[Atoms], ...] = (Hypotheses, Components)  # differ in their fields
+DirectionAtoms = Hypotheses | Components | LocalAtoms
+"""Output of a network of the audio study."""
+ATOMS: tuple[type[DirectionAtoms], ...] = (Hypotheses, Components, LocalAtoms)  # by their fields
 
 
 class Predictions(NamedTuple):
@@ -36,7 +39,7 @@ class Predictions(NamedTuple):
     """
 
     model: str
-    atoms: Atoms
+    atoms: DirectionAtoms
     training: dict[str, Any]
 
 
@@ -87,9 +90,11 @@ def read_predictions(path: Path, fold: str) -> Predictions:
     return Predictions(metadata["model"], kind(**fields), metadata["provenance"]["training"])
 
 
-def _run(network: torch.nn.Module, fold: Fold, batch_size: int, device: torch.device) -> Atoms:
+def _run(
+    network: torch.nn.Module, fold: Fold, batch_size: int, device: torch.device
+) -> DirectionAtoms:
     rows, sounding = fold.features.to(device), fold.kind.ge(0).any(-1)
-    kind: type[Atoms] = Hypotheses
+    kind: type[DirectionAtoms] = Hypotheses
     parts = []
     for start in range(0, len(rows), batch_size):
         chosen = slice(start, start + batch_size)

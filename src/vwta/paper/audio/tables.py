@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["TABLES", "Cell", "compare", "write_tables"]
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,6 +56,13 @@ SCENES = {
     ),
 }
 UNIFORM = f"The uniform density has log 4π = {math.log(4 * math.pi):.2f}."
+PERFECT = {"v_lloyd", "k_lloyd"}
+BOUNDS = {"truth", *PERFECT}  # no trained estimators
+LOCAL = "h of local kernels: the factor on all of their bandwidths, with a temperature of scores."
+PERFECTION = (
+    "Perfect learner: Lloyd's algorithm on each frame's true law, for some test targets, at the "
+    "best bandwidth of these very targets. No network with as many hypotheses is much better."
+)
 TRUTH = "The true law has the lowest expected NLL; it does not depend on K."
 
 
@@ -126,7 +133,7 @@ def write_tables(
         known = "; ".join(f"{row[0]}, {row[1]}" for row in there) or "no rows at all"
         raise ValueError(f"no metrics of protocol {protocol} on {dataset}: there are {known}")
     counts = sorted({*ALL_COUNTS, *mine["K"].dropna().astype(int)})
-    layouts = (_main(), _quantisation(counts), _tuned(counts, interval))
+    layouts = (_main(), _quantisation(counts), _tuned(counts, interval, {*mine["method"]}))
     for name, table in zip(TABLES, layouts, strict=True):
         every = [cell for column in table.columns for cell in column.cells.values()]
         numbers = compare(mine, reported, every)
@@ -256,15 +263,15 @@ def _distortions(lines: Mapping[str, str], counts: Sequence[int]) -> list[Column
     ]
 
 
-def _tuned(counts: Sequence[int], interval: tuple[float, float]) -> Table:
-    """Tuned bandwidths and the NLL there, beside methods without any."""
+def _tuned(counts: Sequence[int], interval: tuple[float, float], run: Container[str]) -> Table:
+    """Tuned bandwidths and the NLL there, beside methods without any; our own where they ran."""
     low, high = interval
-    methods = in_panel("audio tuned")
+    methods = [m for m in in_panel("audio tuned") if not METHODS[m].extra or m in run]
     columns = [
         Column(
             "h",
             f"K = {K}",
-            {_label(m): Cell("h", m, K, tuned=True, ranked=False) for m in methods if _swept(m)},
+            {_label(m): Cell("h", m, K, tuned=True, ranked=False) for m in methods if _chosen(m)},
         )
         for K in counts
     ]
@@ -272,7 +279,10 @@ def _tuned(counts: Sequence[int], interval: tuple[float, float]) -> Table:
         Column(
             "NLL",
             f"K = {K}",
-            {_label(m): Cell("nll", m, K, tuned=_swept(m), ranked=m != "truth") for m in methods},
+            {
+                _label(m): Cell("nll", m, K, tuned=_chosen(m), ranked=m not in BOUNDS)
+                for m in methods
+            },
         )
         for K in counts
     ]
@@ -281,8 +291,17 @@ def _tuned(counts: Sequence[int], interval: tuple[float, float]) -> Table:
         f"{low:g} and {high:g}; one at the upper end means that kernels should be uniform over the "
         "cells. The paper tunes none in this study: of these lines it prints Unif. Hist alone."
     )
+    notes = [searched, TRUTH, UNIFORM]
+    notes += [LOCAL] if "local_v_wta" in methods else []
+    notes += [PERFECTION] if PERFECT & {*methods} else []
     caption = "NLL (↓) at tuned bandwidths"
-    return Table(caption, columns, list(map(_label, methods)), [searched, TRUTH, UNIFORM])
+    return Table(caption, columns, list(map(_label, methods)), notes)
+
+
+def _chosen(method: str) -> bool:
+    """Whether a bandwidth is chosen for a method, or a factor on its bandwidths."""
+    adjusted = method in ESTIMATORS and ESTIMATORS[method].adjusted
+    return _swept(method) or adjusted or method in PERFECT
 
 
 def _swept(method: str) -> bool:

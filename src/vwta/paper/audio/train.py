@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["Settings", "train"]
+__all__ = ["Settings", "train", "train_any"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
 from vwta.geometry.grids import bin_directions
@@ -16,8 +17,10 @@ from vwta.nn import losses
 from vwta.paper.audio.frames import AudioData, active, labels_of, read_fold
 from vwta.paper.audio.networks import NETWORKS, build
 from vwta.paper.audio.perturbation import Perturbation
+from vwta.paper.audio.signed import SIGNED
 from vwta.paper.audio.spectrograms import FEATURES, FRAMES
-from vwta.paper.registry import Loss, named
+from vwta.paper.audio.symmetries import AugmentedData
+from vwta.paper.registry import Loss, Training, named
 from vwta.paper.training import Job, Recipe, taken, train_seeds
 from vwta.training.loop import Objective, Schedule
 
@@ -38,6 +41,12 @@ class Settings:
         score_reduction: how the loss of the scores goes over k.
         validation: whether validation targets are noised.
         modes: whether a mixture has K components, or a single one.
+        augmented: whether each chunk of an epoch is seen under a random symmetry, see
+            :mod:`vwta.paper.audio.symmetries`.
+        signed: arguments of :class:`vwta.paper.audio.signed.SignedChannels` if networks see signed
+            channels, None if they see magnitudes and phases.
+        local: of networks with local kernels, `log_scale` to start from, the weight `distance` of
+            the squared distance in the loss, and `clip`, the largest norm of a gradient.
     """
 
     epochs: int
@@ -51,6 +60,9 @@ class Settings:
     score_reduction: Literal["sum", "mean"]
     validation: Literal["noised", "clean"]
     modes: Literal["each", "single"]
+    augmented: bool = False
+    signed: dict[str, Any] | None = None
+    local: dict[str, float] | None = None
 
 
 def train(job: Job, folds: Mapping[str, Sequence[Path]], settings: Settings) -> None:
@@ -61,9 +73,20 @@ def train(job: Job, folds: Mapping[str, Sequence[Path]], settings: Settings) -> 
         folds: files of features of `train` and `validation`.
         settings: the protocol and the sizes.
     """
+    train_any(job, folds, settings, NETWORKS, losses)
+
+
+def train_any(
+    job: Job,
+    folds: Mapping[str, Sequence[Path]],
+    settings: Settings,
+    table: Mapping[str, Training],
+    functions: ModuleType,
+) -> None:
+    """:func:`train` for networks of some table, whose losses are functions of a module."""
     training, held_out = (read_fold(folds[name]) for name in ("train", "validation"))
     bands = training.features[0:1].shape[-1]
-    recipe = _recipe(job.model, job.K, bands, settings)
+    recipe = _recipe(named(job.model, table), functions, job, bands, settings)
     labels = {labels_of(file) for name in ("train", "validation") for file in folds[name]}
     data = key(labels=[sha256(file) for file in sorted(labels)])
     schedule = Schedule(
@@ -72,25 +95,34 @@ def train(job: Job, folds: Mapping[str, Sequence[Path]], settings: Settings) -> 
         settings.learning_rate,
         settings.warm_up,
         validation_rows=settings.batch_size,
+        clip=(settings.local or {}).get("clip", 0.0) if job.model == "local" else 0.0,
     )
     noise = Perturbation(settings.noise)
 
     def rows(seed: int) -> AudioData:
-        return AudioData(training, held_out, noise, seed, settings.validation)
+        kind = AugmentedData if settings.augmented else AudioData
+        return kind(training, held_out, noise, seed, settings.validation)
 
-    train_seeds(job, job.begin(data, asdict(settings)), recipe, build, rows, schedule)
+    making = partial(build, table=table)
+    train_seeds(job, job.begin(data, asdict(settings)), recipe, making, rows, schedule)
 
 
-def _recipe(model: str, K: int, bands: int, settings: Settings) -> Recipe:
+def _recipe(
+    training: Training, functions: ModuleType, job: Job, bands: int, settings: Settings
+) -> Recipe:
     """How to build a model's network, its loss, and the criteria of early stopping."""
-    training = named(model, NETWORKS)
-    trunk = {"channels": FEATURES, "frames": FRAMES, "bands": bands, **settings.trunk}
+    K, local = job.K, settings.local or {}
+    channels = FEATURES if settings.signed is None else SIGNED
+    trunk = {"channels": channels, "frames": FRAMES, "bands": bands, **settings.trunk}
     heads: dict[str, Any] = {"hypotheses": K, "components": K if settings.modes == "each" else 1}
+    heads |= {name: local[name] for name in local if name == "log_scale"}
     if training.fixed:
         heads["centres"] = bin_directions(*(settings.grid or [])).tolist()
-    specification = {"kind": model, **trunk, **taken(training.network, heads)}
-    offered = {"beta": settings.beta, "score_reduction": settings.score_reduction}
-    plain, others = training.functions(losses)
+    specification = {"kind": job.model, **trunk, **taken(training.network, heads)}
+    if settings.signed is not None:
+        specification["signed"] = settings.signed
+    offered = {"beta": settings.beta, "score_reduction": settings.score_reduction, **local}
+    plain, others = training.functions(functions)
     loss = _active(partial(plain, **taken(plain, offered)))
     criteria = {name: _active(criterion) for name, criterion in others.items()}
     return Recipe(specification, loss, {"loss": loss, **criteria})

@@ -19,10 +19,13 @@ from vwta.paper.audio.frames import read_fold
 from vwta.paper.audio.perturbation import Perturbation
 from vwta.paper.audio.predict import Predictions, read_predictions
 from vwta.paper.audio.targets import Targets
-from vwta.paper.searches import SearchFile, at_border, search_rows, write_searches
+from vwta.paper.estimators import ESTIMATORS
+from vwta.paper.searches import SearchFile, adjusted_rows, at_border, search_rows, write_searches
 from vwta.seeds import generator
 
 logger = logging.getLogger(__name__)
+
+FACTORS = (0.25, 4.0)  # on bandwidths of local kernels, and temperatures of their scores
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ def tune(
         found = read_predictions(file, "validation")
         facts = {name: found.training[name] for name in ("K", "seed")}
         rows += [{**facts, **row} for row in searched(found, targets, settings)]
-    write_searches(output, rows, ("K", "seed"))
+    heated = ["temperature"] if any("temperature" in row for row in rows) else []
+    write_searches(output, rows, ["K", "seed", *heated])
 
 
 @torch.no_grad()
@@ -71,6 +75,13 @@ def searched(
     some = targets.some(settings.tuning["targets"], generator(settings.seed, "tuning"))
     search = {name: settings.tuning[name] for name in ("low", "high", "tolerance")}
     for method, estimator in estimators(predictions.model).items():
+        if ESTIMATORS[method].adjusted:
+            law = estimator(select(predictions.atoms, some.frame))
+            adjusted = bandwidth.adjust(law, some.y, *FACTORS, search["tolerance"])
+            about = adjusted.factor, adjusted.temperature, adjusted.value
+            logger.info("%s: factor %.4f, temperature %.4f, NLL %.4f", method, *about)
+            for row in adjusted_rows(adjusted, *FACTORS):
+                yield {"method": method, **row}
         if method not in settings.tuning["methods"]:
             continue
         found = bandwidth.tune(estimator(select(predictions.atoms, some.frame)), some.y, **search)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 __all__ = ["outline", "scenes", "scenes_on_sphere"]
 
+import itertools
 import math
+import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +19,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -24,7 +26,6 @@ from vwta.geometry.angles import from_degrees, to_angles
 from vwta.geometry.outlines import sphere_borders
 from vwta.io.storage import read_tensors
 from vwta.paper.audio.ansyn import CLASSES
-from vwta.paper.figures.labels import keep_apart
 from vwta.paper.figures.qualitative import SCORES, TARGET, square_panels
 from vwta.paper.figures.style import COLUMN, save, style
 
@@ -33,10 +34,10 @@ FACTS = ("names", "seconds", "noise")
 DEVIATIONS = {1: "-", 2: "--"}  # of the noise, and how their outlines are drawn
 STEP = 0.5  # degrees between points of a curve, at most
 ON_SPHERE = 3  # frames of a recording, at most
-SMALL = 6  # size of the writing inside a panel
-BESIDE = 15.0  # degrees from a star to its name
-GAP = 19.0  # degrees between two names
-LEFT = 40.0  # azimuth from which on names stand at the left of stars
+SMALL = 6  # size of titles and names
+WIDE = 38  # letters of a line of a title
+MARKS = {"*": ("★", 8.0), "D": ("◆", 5.0), "^": ("▲", 6.5)}  # of sources: sign and size
+AT_ONCE = {"ov1": "one sound at a time", "ov2": "two sounds at most", "ov3": "three at most"}
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -70,9 +71,10 @@ class Scenes(NamedTuple):
 def scenes(predictions: Path, paths: Sequence[Path]) -> None:
     """Draws hypotheses by azimuth and elevation: a row for each recording, a column for each frame.
 
-    Stars are the true directions, and ellipses are one and two standard deviations of the noise on
-    both angles around them. They go on at the other side of the panel where azimuths wrap, and
-    come down half a turn away where elevations pass a pole.
+    Stars, diamonds and triangles are the true directions; titles name their classes. Ellipses are
+    one and two standard deviations of the noise on both angles around them. They go on at the other
+    side of the panel where azimuths wrap, and come down half a turn away where elevations pass a
+    pole.
 
     Arguments:
         predictions: file of predictions: `points` `(R, F, K, 3)`, `scores` `(R, F, K)`, `direction`
@@ -93,7 +95,7 @@ def scenes(predictions: Path, paths: Sequence[Path]) -> None:
                 axis.spines[:].set_visible(True)
                 _draw(axis, frame, found.noise, shade, degree=1.0)
                 axis.label_outer()
-            line[0].set_ylabel(f"{_short(name)}\nelevation (°)", fontsize=SMALL)
+            line[0].set_ylabel(f"{_in_words(name)}\nelevation (°)", fontsize=SMALL)
         for axis in axes[-1]:
             axis.set_xlabel("azimuth (°)")
         _explain(figure, list(axes.flat), shade)
@@ -123,7 +125,7 @@ def scenes_on_sphere(predictions: Path, paths: Sequence[Path]) -> None:
                     curve = _scaled(_broken_at_jumps(arc), math.pi / 180)
                     axis.plot(*curve, color="black", lw=0.5, zorder=1.5)
                 _draw(axis, frame, found.noise, shade, degree=math.pi / 180)
-            line[0].set_ylabel(_short(name), fontsize=SMALL)
+            line[0].set_ylabel(_in_words(name), fontsize=SMALL)
         border = Line2D([], [], color="black", lw=0.5, label="border of Voronoi cells")
         _explain(figure, list(axes.flat), shade, border)
         save(figure, paths)
@@ -184,7 +186,13 @@ def _draw(
     axis: Axes, frame: Frame, noise: Mapping[str, float], shade: Normalize, degree: float
 ) -> None:
     """Draws a frame; a degree is so much on the axes."""
-    axis.set_title(frame.title if frame.kinds else f"{frame.title}, silence", fontsize=7)
+    marks = list(itertools.islice(itertools.cycle(MARKS), len(frame.kinds)))
+    names = " ".join(
+        f"{MARKS[mark][0]}\N{NO-BREAK SPACE}{kind}"
+        for mark, kind in zip(marks, frame.kinds, strict=True)
+    )
+    title = textwrap.fill(f"{frame.title}  {names or 'silence'}", WIDE)
+    axis.set_title(title, fontsize=SMALL)
     x, y = _scaled(_degrees(frame.points), degree)
     color = SCORES(shade(frame.scores.double().numpy()))
     look: dict[str, Any] = {"edgecolors": "black", "linewidths": 0.4, "clip_on": False}
@@ -194,28 +202,9 @@ def _draw(
         for times, line in DEVIATIONS.items():
             curve = _scaled(outline(a, e, times * noise[kind]), degree)
             axis.plot(*curve, color=TARGET, lw=0.8, ls=line, zorder=2)
-    stars = _scaled((azimuth, elevation), degree)
-    axis.plot(*stars, ls="", zorder=4, clip_on=False, in_layout=False, **_star())
-    _name(axis, azimuth, elevation, frame.kinds, degree)
-
-
-def _name(
-    axis: Axes,
-    azimuth: NDArray[np.float64],
-    elevation: NDArray[np.float64],
-    kinds: Sequence[str],
-    degree: float,
-) -> None:
-    """Writes the classes beside the stars, each at a height of its own, with a line to its star."""
-    heights = keep_apart(elevation, GAP, -80, 80)
-    light = [withStroke(linewidth=1.5, foreground="white")]
-    for a, e, height, kind in zip(azimuth, elevation, heights, kinds, strict=True):
-        right = a < LEFT
-        place = a + (BESIDE if right else -BESIDE)
-        line = _scaled((np.array([a, place]), np.array([e, height])), degree)
-        axis.plot(*line, color="black", lw=0.4, zorder=3.5)
-        text = axis.text(line[0][1], line[1][1], kind, fontsize=SMALL, va="center", zorder=5)
-        text.set(ha="left" if right else "right", path_effects=light, in_layout=False)
+    places = zip(*_scaled((azimuth, elevation), degree), marks, strict=True)
+    for a, e, mark in places:
+        axis.plot(a, e, ls="", zorder=4, clip_on=False, in_layout=False, **_look(mark))
 
 
 def _explain(figure: Figure, axes: list[Axes], shade: Normalize, *more: Line2D) -> None:
@@ -226,7 +215,7 @@ def _explain(figure: Figure, axes: list[Axes], shade: Normalize, *more: Line2D) 
     ring: dict[str, Any] = {"color": TARGET, "lw": 0.8}
     dot: dict[str, Any] = {"marker": "o", "color": SCORES(0.6), "mec": "black", "mew": 0.4}
     entries = [
-        Line2D([], [], ls="", label="true direction", **_star()),
+        Line2D([], [], ls="", label="true direction", **_look("*")),
         Line2D([], [], ls=DEVIATIONS[1], label="one standard deviation", **ring),
         Line2D([], [], ls=DEVIATIONS[2], label="two", **ring),
         Line2D([], [], ls="", label="hypothesis", **dot),
@@ -236,17 +225,20 @@ def _explain(figure: Figure, axes: list[Axes], shade: Normalize, *more: Line2D) 
     figure.legend(handles=entries, loc="outside lower center", ncols=columns)
 
 
-def _star() -> dict[str, Any]:
-    return {"marker": "*", "ms": 8, "color": TARGET, "mec": "black", "mew": 0.4}
+def _look(mark: str) -> dict[str, Any]:
+    """Look of a true direction."""
+    return {"marker": mark, "ms": MARKS[mark][1], "color": TARGET, "mec": "black", "mew": 0.4}
 
 
 def _shade(frames: Sequence[Sequence[Frame]]) -> Normalize:
     return Normalize(0, max(float(frame.scores.max()) for line in frames for frame in line))
 
 
-def _short(name: str) -> str:
-    """A recording's name without what all of them end in."""
-    return name.removesuffix("_desc_30_100")
+def _in_words(name: str) -> str:
+    """How many sounds a recording has at once, and its number; another name as it is."""
+    name = name.removesuffix("_desc_30_100")
+    found = re.fullmatch(r"(ov[123])_split\d+/(train|test)_(\d+)", name)
+    return f"{AT_ONCE[found[1]]},\nscene {found[3]} ({found[2]})" if found else name
 
 
 def _degrees(direction: Tensor) -> Curve:
