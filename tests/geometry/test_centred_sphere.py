@@ -201,3 +201,15 @@ def test_samples_of_degenerate_cells(kind: str) -> None:
         assert (torch.linalg.vector_norm(y - z, dim=-1) - nearest).abs().max() < 1e-9
         mass = cells.log_mass(cell, kernels(K, h)).exp()
         assert mass.sum().item() == pytest.approx(1, abs=1e-7)
+
+
+def test_samples_about_centres_on_great_circles_of_borders() -> None:
+    """Such a circle lets meridians out at the centre or nowhere; its edge may lie elsewhere."""
+    signs = torch.tensor([-1.0, 1.0], dtype=torch.float64)
+    z, cell = unit(torch.cartesian_prod(signs, signs, signs)), torch.arange(8)
+    steps = torch.tensor([-1.0, 0.0, 1.0], dtype=torch.float64)
+    for centre in unit(torch.cartesian_prod(steps, steps, steps)[[1, 4, 9, 10, 12, 18, 22]]):
+        cells = cells_of(z, centre.expand(8, 3))
+        y = cells.sample(cell, kernels(8, 1.0), cell.repeat(20), torch.Generator().manual_seed(1))
+        gap = torch.linalg.vector_norm(y - z.repeat(20, 1), dim=-1) - torch.cdist(y, z).amin(-1)
+        assert gap.max() < 1e-9

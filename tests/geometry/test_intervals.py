@@ -68,6 +68,17 @@ def test_quantiles(case: tuple[float, float, float, float]) -> None:
             assert float(part / mass) == pytest.approx(share, abs=1e-7)
 
 
+@pytest.mark.parametrize("end", [-8.0, -9.0, -12.0, -29.9])
+def test_quantiles_of_lower_tails(end: float) -> None:
+    """Where a distribution function in float64, made of the error function, has no digits left."""
+    for share in (1e-3, 0.5, 0.999):
+        ends = (torch.tensor([x], dtype=torch.float64) for x in (-math.inf, end, share))
+        found = standard_quantile(*ends).item()
+        with mpmath.workdps(60):
+            ratio = mpmath.ncdf(found) / mpmath.ncdf(end)
+            assert float(ratio) == pytest.approx(share, rel=1e-10)
+
+
 def test_gradients() -> None:
     source = torch.Generator().manual_seed(0)
     x = torch.randn(5, 30, dtype=torch.float64, generator=source)

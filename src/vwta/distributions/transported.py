@@ -64,7 +64,7 @@ class Transported(Distribution):
         return log_slope - u.square() / 2 - math.log(2 * math.pi) / 2
 
     def cdf(self, value: Tensor) -> Tensor:
-        below: Tensor = torch.special.ndtr(self.to_normal(value)[0])
+        below: Tensor = torch.erfc(-self.to_normal(value)[0] * math.sqrt(0.5)) / 2
         return below
 
     def knots(self) -> Tensor | None:

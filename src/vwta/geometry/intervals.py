@@ -145,7 +145,8 @@ def standard_quantile(lower: Tensor, upper: Tensor, share: Tensor) -> Tensor:
     mirrored = lower > -upper  # so that what is small is a lower tail
     left, right = torch.where(mirrored, -upper, lower), torch.where(mirrored, -lower, upper)
     part = torch.where(mirrored, 1 - share, share)
-    bottom, top = torch.special.ndtr(left), torch.special.ndtr(right)
+    # torch's ndtr loses the digits of lower tails, and is 0 from 9 standard deviations on.
+    bottom, top = (torch.erfc(-end * math.sqrt(0.5)) / 2 for end in (left, right))
     found = torch.special.ndtri(bottom + part * (top - bottom))
     width = right - left
     short = width * torch.maximum(left.abs(), right.abs()) < SHORT

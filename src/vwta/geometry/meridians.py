@@ -74,7 +74,8 @@ class _Circles:
         across, along = ((arcs.edges.normal * x[cell]).sum(-1) for x in (first, second))
         self.kappa, self.a, self.b = arcs.kappa, table(a, 1.0), table(arcs.b, 0.0)
         self.foot = table(torch.atan2(along, across), 0.0)
-        self.enters, self.leaves = table(a, 0.0) < 0, table(a, 0.0) > 0
+        # A circle through the centre lets meridians out at once, or never.
+        self.enters, self.leaves = table(a, 0.0) < 0, table((a >= 0).double(), 0.0) > 0
 
     def interval(self, low: Tensor, high: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         """Least spread at which meridians from `low` to `high` `(N,)` enter, greatest they leave.
@@ -83,7 +84,7 @@ class _Circles:
         """
         foot, a = self.foot[cell], self.a[cell]
         across = self.b[cell] * _least_cosine(low[:, None] - foot, high[:, None] - foot)
-        w = _crossing(a, across * a.sign())
+        w = _crossing(a, torch.where(a < 0, -across, across))
         start = w.masked_fill(~self.enters[cell], 0.0).amax(1)
         return start, w.masked_fill(~self.leaves[cell], 2.0).amin(1)
 
@@ -151,7 +152,7 @@ def _azimuths(arcs: Arcs) -> tuple[Tensor, Tensor]:
 
 def _crossing(a: Tensor, q: Tensor) -> Tensor:
     """Spread of the point at which the cotangent is `q / |a|`, without cancellation."""
-    norm = torch.hypot(a, q)
+    norm = torch.hypot(a, q).clamp_min(torch.finfo(a.dtype).tiny)
     return torch.where(q > 0, a**2 / (norm * (norm + q)), 1 - q / norm)
 
 
