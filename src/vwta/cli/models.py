@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from vwta.estimator.regressor import VoronoiRegressor
 
-HEADS = ("auto", "voronoi", "kernel", "mdn")
+HEADS = ("auto", "all", "voronoi", "kernel", "mdn", "local", "continuous")
 
 
 def add_commands(commands: Any) -> None:
