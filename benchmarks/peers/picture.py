@@ -54,7 +54,10 @@ def write_figure(records: Sequence[Record], path: Path) -> None:
                 values = values.div(values.min(axis=1), axis=0)
             _marks(ax, values, methods)
             ax.set(xlabel=label, yticks=range(len(datasets)), yticklabels=datasets)
-            ax.set_xscale("log" if metric.endswith("seconds") else "linear")
+            if metric.endswith("seconds"):
+                ax.set_xscale("log")
+            else:
+                ax.locator_params(axis="x", nbins=5)
             if metric == "coverage90":
                 ax.axvline(0.9, color="0.4", lw=0.8, zorder=0)
             ax.label_outer(remove_inner_ticks=False)
