@@ -41,7 +41,7 @@ GRID = torch.logspace(-2.3, 0.3, 14).tolist()  # bandwidths by whose best one ep
 TOLERANCE = 0.05  # of log-volumes in three and more dimensions
 SOLID = Directions(count=512, tolerance=TOLERANCE, most=2**13)  # how volumes are estimated there
 FLOOR = -14.0  # log-variance: no component gets narrower than 1e-3 standard deviations
-FEW = 1000  # rows up to which `auto` tries slow heads, too
+FEW = 500  # rows up to which `auto` tries slow heads, too
 
 
 class Sizes(NamedTuple):
@@ -139,7 +139,7 @@ def heads_for(name: str, domain: Space, columns: int, rows: int) -> list[str]:
     """The heads that a name stands for: itself, or those among which held-out rows choose.
 
     `all` stands for all heads that apply. `auto` leaves out slow ones, which are tried only if
-    targets have one column and there are at most 1,000 rows.
+    targets have one column and there are at most 500 rows.
 
     Arguments:
         name: of a head, `auto` or `all`.

@@ -57,7 +57,7 @@ class VoronoiRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         head: `voronoi` cuts a kernel to the Voronoi cell of each hypothesis, `kernel` does not cut,
             `mdn` is a mixture density network, `local` has a kernel of its own for each cell, and
             so has `continuous`, whose density is. `auto` takes the one with the highest likelihood
-            of held-out rows; it tries the last two, which are slow, for one column and up to 1,000
+            of held-out rows; it tries the last two, which are slow, for one column and up to 500
             rows; `all` tries all that apply.
         space: where targets lie: `line` for all numbers, `box` for their range and a tenth of it on
             each side, a :class:`vwta.Box` in their unit, `sphere` for unit vectors of three
