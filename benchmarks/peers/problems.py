@@ -54,7 +54,7 @@ def load(name: str, split: int, folder: Path, rows: int | None = None) -> Proble
     if name in TOYS:
         train, test = (_toy(name, min(n, rows or n), seed) for n, seed in _draws(split))
         return Problem(train.x, train.y, test.x, test.y, test.modes, test.odds)
-    record = yaml.safe_load(CATALOGUE.read_text())["datasets"][name]
+    record = yaml.safe_load(CATALOGUE.read_text())["uci"][name]
     path = folder / record["file"]["path"]
     if not path.exists():
         raise FileNotFoundError(
@@ -62,9 +62,8 @@ def load(name: str, split: int, folder: Path, rows: int | None = None) -> Proble
             "uci/ by --data"
         )
     table = read(name, path, record["matrix"])
-    train, test = official_splits(name, len(table.y), split + 1)[split]
-    x, y = np.asarray(table.x, dtype=np.float64), np.asarray(table.y, dtype=np.float64)
-    y = y.reshape(len(x), -1)
+    x, y = table.inputs, table.target[:, None]
+    train, test = official_splits(name, len(x), split + 1)[split]
     return Problem(x[train[some]], y[train[some]], x[test[some]], y[test[some]])
 
 
