@@ -38,7 +38,7 @@ export PYTHONNOUSERSITE := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce plan record publish report verify adopt deposit test test-cluster test-faults
-.PHONY: bench docs fuzz setup cluster lock envs clean tier study
+.PHONY: bench bench-peers docs fuzz setup cluster lock envs clean tier study
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -48,7 +48,7 @@ help: ## list the targets
 	@echo "REVISION=$(REVISION)  with which adopt compares the code; STAGE=$(STAGE)  which scripts, all if none"
 	@echo "KILLS=$(KILLS)  how often test-faults kills"
 	@echo "CASES=$(CASES)  how many laws fuzz tries"
-	@echo "ARGS=$(ARGS)  more arguments for snakemake (reproduce, plan, publish) or pytest (test)"
+	@echo "ARGS=$(ARGS)  more arguments for snakemake (reproduce, plan, publish), pytest (test) or bench-peers"
 
 reproduce: tier setup $(if $(CLUSTER),cluster) ## run the pipeline at TIER, and say where its results are
 	@$(IN_VENV) python -m vwta.workflow.configuration $(ARGS) $(CONFIG)
@@ -104,6 +104,9 @@ fuzz: setup ## compare CASES random laws with exact references
 
 bench: setup ## time the core against a plain reference
 	@$(IN_VENV) python benchmarks/bench.py
+
+bench-peers: setup ## compare with other methods, into results/peers; ARGS="--splits 1 --data FOLDER" and others
+	@$(IN_VENV) OMP_NUM_THREADS=1 python benchmarks/peers/run.py $(ARGS)
 
 setup: ## make .venv from requirements.lock (the other targets do this)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \

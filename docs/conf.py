@@ -1,6 +1,7 @@
 """The site, built by `make docs`: warnings are errors, and the gallery's examples are executed."""
 
 import importlib.util
+import logging
 import re
 import sys
 from pathlib import Path
@@ -10,12 +11,14 @@ import matplotlib as mpl
 from pygments.lexers import TextLexer
 
 mpl.use("agg")
+logging.getLogger("vwta").setLevel(logging.WARNING)  # examples say nothing while they are trained
 
 HERE = Path(__file__).parent
 EXAMPLES = ("two_moons", "bimodal_table", "trajectory", "directions", "calibrated", "heads")
 
 project = "vwta"
 author = "the vwta authors"
+copyright = author
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3

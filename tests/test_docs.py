@@ -56,7 +56,8 @@ def test_page_about_heads(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, object] = {}
     exec(compile(code, "heads.md", "exec"), names)
     model = names["model"]
-    assert set(model.heads_) == {"voronoi", "kernel", "mdn"}  # type: ignore[attr-defined]
+    expected = {"voronoi", "kernel", "mdn", "local", "continuous"}
+    assert set(model.heads_) == expected  # type: ignore[attr-defined]
     assert "log-likelihood, model" in capsys.readouterr().out
 
 

@@ -51,6 +51,21 @@ def test_predict(folder: Path) -> None:
     assert 0.6 < covered <= 1
 
 
+def test_from_a_table_to_scenarios_in_one_command(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, model, found, same = (
+        str(folder / x) for x in ("houses.csv", "one.vwta", "a.csv", "b.csv")
+    )
+    fit = ["fit", table, "--target", "price", *FAST, "-o", model, "--predict"]
+    assert main([*fit, table, found]) == 0
+    assert capsys.readouterr().out.endswith(f"wrote 200 rows to {found}\n")
+    assert main(["predict", model, table, "-o", same]) == 0
+    assert Path(found).read_text() == Path(same).read_text()
+    assert main([*fit, "nowhere.csv", found]) == 1
+    assert "nowhere.csv: no such file. Remedy" in capsys.readouterr().err
+
+
 def test_sample_into_another_kind_of_file(folder: Path) -> None:
     output = folder / "samples.parquet"
     arguments = ["sample", str(folder / "m.vwta"), str(folder / "houses.csv"), "-n", "3"]

@@ -12,8 +12,10 @@ from torch.distributions import Distribution, MultivariateNormal
 
 from vwta import Average, Box, Gaussian, KernelMixture, Sphere, Uniform, VonMisesFisher
 from vwta.distributions.joining import join
+from vwta.distributions.line import cdf
 from vwta.distributions.mixtures import VoronoiMixture
 from vwta.distributions.scenarios import Scenarios, scenarios
+from vwta.distributions.summaries import mode as mode_of
 
 BOX = Box(-6.0, 6.0)
 
@@ -289,3 +291,17 @@ def test_table_has_a_column_for_each_coordinate() -> None:
 def test_bad_arguments_are_named(options: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         scenarios(random_laws(1, 3, 1, 0, 0.3)[0], **options)
+
+
+def test_centres_far_beside_their_cells() -> None:
+    """Two cells whose kernels have their centres 60 and 80 bandwidths beyond the border."""
+    points, centres = torch.tensor([[-1.0], [1.0]]).double(), torch.tensor([[0.6], [-0.8]]).double()
+    masses = torch.tensor([0.3, 0.7]).double()
+    law = VoronoiMixture(points, masses, Gaussian(0.01), Box(-9.0, 9.0), centres=centres)
+    found = scenarios(law)  # both pile up at 0: one peak
+    torch.testing.assert_close(found.probability, torch.ones(1).double())
+    assert found.central is not None
+    low, high = cdf(law, found.central[0])
+    torch.testing.assert_close(high - low, torch.tensor(0.9).double())
+    assert abs(found.peak.item()) < 1e-6
+    torch.testing.assert_close(mode_of(law), found.peak[0], atol=1e-6, rtol=0)

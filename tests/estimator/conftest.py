@@ -6,6 +6,7 @@ from bimodal import two_modes
 
 from vwta import VoronoiRegressor
 
+HEADS = ("voronoi", "kernel", "mdn", "local", "continuous")
 QUICK = {"n_hypotheses": 6, "steps": 250, "hidden": (32,), "random_state": 0}
 
 
@@ -13,10 +14,7 @@ QUICK = {"n_hypotheses": 6, "steps": 250, "hidden": (32,), "random_state": 0}
 def models() -> dict[str, VoronoiRegressor]:
     """A model of the bimodal target for each head."""
     X, y = two_modes(800, seed=0)
-    return {
-        head: VoronoiRegressor(head=head, **QUICK).fit(X, y)
-        for head in ("voronoi", "kernel", "mdn")
-    }
+    return {head: VoronoiRegressor(head=head, **QUICK).fit(X, y) for head in HEADS}
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +27,7 @@ def plane() -> dict[str, VoronoiRegressor]:
     return {
         "voronoi": VoronoiRegressor(head="voronoi", **options).fit(X, Y),
         "kernel": VoronoiRegressor(head="kernel", members=2, **options).fit(X, Y),
+        "local": VoronoiRegressor(head="local", **options).fit(X, Y),
     }
 
 

@@ -111,7 +111,7 @@ def test_page_is_one_file_without_scripts(tmp_path: Path) -> None:
     assert "http:" not in text.replace("http-equiv", "")
 
 
-@pytest.mark.parametrize("head", ["voronoi", "kernel"])
+@pytest.mark.parametrize("head", ["voronoi", "kernel", "local"])
 def test_several_columns(plane: dict[str, VoronoiRegressor], head: str) -> None:
     X = np.random.default_rng(0).uniform(-1, 1, (60, 2))
     y = plane[head].predict_dist(X).sample(random_state=0)

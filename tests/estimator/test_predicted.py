@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
+import torch
 from bimodal import log_density, two_modes
 
 from vwta import VoronoiRegressor
+from vwta.distributions.line import truncated_kernels
 from vwta.estimator.predicted import PredictedLaw
 
 X, Y = two_modes(40, seed=7)
 GRID = np.arange(20.0, 180.0, 0.02)
-HEADS = ["voronoi", "kernel", "mdn"]
+HEADS = ["voronoi", "kernel", "mdn", "local", "continuous"]
 Models = dict[str, VoronoiRegressor]
 
 
@@ -33,6 +35,22 @@ def test_density_is_one_in_all_and_has_the_moments(models: Models, head: str) ->
     np.testing.assert_allclose(law.cdf(110.0), p[GRID < 110].sum(0) * step, atol=1e-2)
     highest = law.log_prob(law.mode)
     assert (np.exp(highest) >= p.max(0) * (1 - 1e-6)).all()
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_density_is_the_slope_of_the_distribution_function(models: Models, head: str) -> None:
+    """Between borders of cells, by Gauss quadrature: a plain grid would miss jumps there."""
+    law = models[head].predict_dist(X[:1])
+    kernels = truncated_kernels(law.law)
+    ends = torch.cat([kernels.points - kernels.left, kernels.points + kernels.right], -1)[0].numpy()
+    borders = law.location + law.scale * ends[np.isfinite(ends)]
+    nodes = np.unique(np.concatenate([np.arange(-200.0, 400.0, 0.5), borders]))
+    place, weight = np.polynomial.legendre.leggauss(10)
+    width = np.diff(nodes)
+    y = nodes[:-1, None] + width[:, None] * (place + 1) / 2
+    found = (np.exp(law.log_prob(y[..., None])[..., 0]) * weight / 2).sum(1) * width
+    np.testing.assert_allclose(found, np.diff(law.cdf(nodes[:, None])[:, 0]), atol=1e-9)
+    np.testing.assert_allclose(found.sum(), 1, atol=1e-9)
 
 
 @pytest.mark.parametrize("head", HEADS)
@@ -108,7 +126,7 @@ def test_unit_of_the_target_enters_the_density(models: Models) -> None:
     )
 
 
-@pytest.mark.parametrize("head", ["voronoi", "kernel"])
+@pytest.mark.parametrize("head", ["voronoi", "kernel", "local"])
 def test_targets_in_the_plane(plane: Models, head: str) -> None:
     law = plane[head].predict_dist(X[:4])
     assert law.mean.shape == law.variance.shape == law.mode.shape == (4, 2)
@@ -123,22 +141,25 @@ def test_targets_in_the_plane(plane: Models, head: str) -> None:
         law.quantile(0.5)
 
 
-def test_density_in_the_plane_is_one_in_all(plane: Models) -> None:
-    law = plane["voronoi"].predict_dist(X[:1])
+@pytest.mark.parametrize("head", ["voronoi", "local"])
+def test_density_in_the_plane_is_one_in_all(plane: Models, head: str) -> None:
+    law = plane[head].predict_dist(X[:1])
     a, b = np.linspace(20, 180, 300), np.linspace(-4e-3, 4e-3, 100)
     points = np.stack(np.meshgrid(a, b, indexing="ij"), -1).reshape(-1, 1, 2)
     total = np.exp(law.log_prob(points)).sum() * (a[1] - a[0]) * (b[1] - b[0])
     assert total == pytest.approx(1, abs=0.02)
 
 
-@pytest.mark.parametrize("head", ["voronoi", "kernel"])
+@pytest.mark.parametrize("head", ["voronoi", "kernel", "local"])
 def test_marginals(plane: Models, head: str) -> None:
     law = plane[head].predict_dist(X[:4])
     samples = law.sample(1500, random_state=1)
     for column in (0, 1):
         marginal = law.marginal(column)
         assert marginal.mean.shape == (4,)
-        tolerance = {"voronoi": 0.15, "kernel": 1e-9}[head] * law.std[:, column].max()
+        tolerance = {"voronoi": 0.15, "kernel": 1e-9, "local": 0.15}[head] * law.std[
+            :, column
+        ].max()
         np.testing.assert_allclose(marginal.mean, law.mean[:, column], atol=tolerance, rtol=1e-9)
         ranks = marginal.cdf(samples[..., column])
         assert np.abs(np.sort(ranks, 0) - (np.arange(1500)[:, None] + 0.5) / 1500).max() < 0.07
@@ -146,7 +167,7 @@ def test_marginals(plane: Models, head: str) -> None:
         law.marginal("price")
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", HEADS[:3])
 def test_directions(sphere: Models, head: str) -> None:
     model = sphere[head]
     assert model.targets_.space == "sphere"
@@ -195,8 +216,9 @@ def test_highest_density_regions_have_their_mass(models: Models, head: str) -> N
     assert (inside >= region.log_threshold[region.row].numpy() - 1e-9).all()
 
 
-def test_scenarios_and_regions_in_the_plane(plane: Models) -> None:
-    law = plane["voronoi"].predict_dist(X[:4])
+@pytest.mark.parametrize("head", ["voronoi", "local"])
+def test_scenarios_and_regions_in_the_plane(plane: Models, head: str) -> None:
+    law = plane[head].predict_dist(X[:4])
     table = law.scenarios()
     assert {"mean_0", "mean_1", "peak_0", "probability"} <= set(table)
     assert (np.abs(table["mean_1"]) < 0.01).all()

@@ -9,20 +9,50 @@ import pandas as pd
 import pytest
 from bimodal import log_density, two_modes
 
-from vwta import Box, VoronoiRegressor
+from vwta import Box, Sphere, VoronoiRegressor
 from vwta.estimator.columns import DataWarning
+from vwta.estimator.heads import heads_for
+from vwta.estimator.predicted import PredictedLaw
+from vwta.geometry.spaces import Space
 from vwta.io.errors import Interrupted
 
 X, Y = two_modes(300, seed=0)
 FAST: dict[str, Any] = {"n_hypotheses": 4, "steps": 60, "hidden": (16,), "random_state": 0}
 
 
-def test_auto_takes_the_best_head_and_says_so() -> None:
+def unit(x: np.ndarray) -> np.ndarray:
+    """Unit vectors of three columns from rows of two."""
+    y = np.c_[x, np.ones(len(x))]
+    return y / np.linalg.norm(y, axis=1, keepdims=True)
+
+
+def test_auto_takes_the_best_head_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     model = VoronoiRegressor(**FAST).fit(X, Y)
-    assert set(model.heads_) == {"voronoi", "kernel", "mdn"}
+    assert set(model.heads_) == {"voronoi", "kernel", "mdn", "local", "continuous"}
     assert model.head_ == max(model.heads_, key=model.heads_.__getitem__)
     boxed = VoronoiRegressor(space="box", **FAST).fit(X, Y)
-    assert set(boxed.heads_) == {"voronoi"}  # others would put mass outside
+    cut = {"voronoi", "local", "continuous"}
+    assert set(boxed.heads_) == cut  # others would put mass outside
+    monkeypatch.setattr("vwta.estimator.heads.FEW", 299)
+    assert set(VoronoiRegressor(**FAST).fit(X, Y).heads_) == {"voronoi", "kernel", "mdn"}
+
+
+@pytest.mark.parametrize(
+    ("name", "domain", "columns", "rows", "expected"),
+    [
+        ("auto", Box(-np.inf, np.inf), 2, 50, ["voronoi", "kernel", "mdn"]),
+        ("all", Box(-np.inf, np.inf), 2, 9999, ["voronoi", "kernel", "mdn", "local"]),
+        ("all", Box(0.0, np.inf), 1, 9999, ["voronoi", "local", "continuous"]),
+        ("auto", Box(0.0, 1.0), 1, 9999, ["voronoi"]),
+        ("all", Box(-np.inf, np.inf), 3, 50, ["voronoi", "kernel", "mdn"]),
+        ("all", Sphere(), 3, 50, ["voronoi", "kernel", "mdn"]),
+        ("local", Box(-np.inf, np.inf), 2, 9999, ["local"]),
+    ],
+)
+def test_heads_that_a_name_stands_for(
+    name: str, domain: Space, columns: int, rows: int, expected: list[str]
+) -> None:
+    assert heads_for(name, domain, columns, rows) == expected
 
 
 def test_held_out_likelihood_is_in_the_unit_of_targets() -> None:
@@ -37,21 +67,24 @@ def test_same_seed_same_model() -> None:
     assert (other.predict(X) != first.predict(X)).any()
 
 
-def test_ensemble_is_the_average_of_its_members() -> None:
-    model = VoronoiRegressor(head="kernel", members=3, **FAST).fit(X, Y)
+@pytest.mark.parametrize("head", ["kernel", "local", "continuous"])
+def test_ensemble_is_the_average_of_its_members(head: str) -> None:
+    model = VoronoiRegressor(head=head, members=3, **FAST).fit(X, Y)
     law = model.predict_dist(X[:5])
     assert len(model.networks_) == 3
-    each = []
-    for index in range(3):
-        one = model.predict_dist(X[:5])
-        one.atoms = [law.atoms[index]]
-        each.append(one.log_prob(Y[:5]))
+    each = [
+        PredictedLaw([atoms], head, law.number, law.targets).log_prob(Y[:5]) for atoms in law.atoms
+    ]
     np.testing.assert_allclose(law.log_prob(Y[:5]), np.logaddexp.reduce(each) - np.log(3))
     assert (each[0] != each[1]).all()
+    np.testing.assert_allclose(law.scenarios(0.0).groupby("row")["probability"].sum(), 1)
+    np.testing.assert_allclose(law.cdf(law.quantile(0.3)), 0.3)
+    assert model.diagnose(X[:50], Y[:50]).hypotheses == 4
 
 
-def test_box_has_no_mass_outside() -> None:
-    model = VoronoiRegressor(head="voronoi", space=Box(0.0, 200.0), **FAST).fit(X, Y)
+@pytest.mark.parametrize("head", ["voronoi", "local", "continuous"])
+def test_box_has_no_mass_outside(head: str) -> None:
+    model = VoronoiRegressor(head=head, space=Box(0.0, 200.0), **FAST).fit(X, Y)
     law = model.predict_dist(X[:3])
     assert (law.log_prob(201.0) == -np.inf).all()
     np.testing.assert_allclose(law.cdf(200.0) - law.cdf(0.0), 1)
@@ -95,7 +128,10 @@ def test_names_of_pandas() -> None:
         (X, np.array(["a"] * 300), {}, "y holds something that is no number"),
         (X, np.zeros((300, 1, 1)), {}, r"y has shape \(300, 1, 1\). Remedy"),
         (np.where(X > 0.99, np.inf, X), Y, {}, "inf .* Remedy"),
-        (X, Y, {"head": "gauss"}, "head 'gauss'. Remedy: choose one of 'auto', 'voronoi'"),
+        (X, Y, {"head": "gauss"}, "head 'gauss'. Remedy: choose one of 'auto', 'all', 'voro"),
+        (X, X, {"head": "continuous"}, "'continuous' is for targets of one column, these have 2"),
+        (X, np.c_[X, Y], {"head": "local"}, "one or two columns, these have 3. Remedy: take head"),
+        (X, unit(X), {"head": "local"}, "'local' is for .*, these are directions. Remedy"),
         (X, Y, {"space": "torus"}, "space 'torus'. Remedy: choose one of 'auto', 'line'"),
         (X, Y, {"space": "sphere"}, "needs unit vectors, found y of 1 columns"),
         (X, Y, {"n_hypotheses": 0}, "n_hypotheses is 0. Remedy: give a whole number from 1"),

@@ -16,7 +16,7 @@ from vwta.io.errors import BadWeights
 X, Y = two_modes(50, seed=9)
 
 
-@pytest.mark.parametrize("head", ["voronoi", "kernel", "mdn"])
+@pytest.mark.parametrize("head", ["voronoi", "kernel", "mdn", "local", "continuous"])
 def test_saved_model_is_the_same(
     models: dict[str, VoronoiRegressor], head: str, tmp_path: Path
 ) -> None:

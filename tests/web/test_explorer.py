@@ -16,6 +16,7 @@ from browsing import FOUND, NAMES, Browser
 from vwta import VoronoiRegressor
 from vwta.cli.main import main
 from vwta.estimator.exploring import explore
+from vwta.estimator.predicted import masses_of
 
 QUICK = {"n_hypotheses": 5, "steps": 40, "hidden": (16,), "random_state": 0, "refit": False}
 in_browser = pytest.mark.skipif(FOUND is None, reason=f"no browser on the PATH: {', '.join(NAMES)}")
@@ -46,11 +47,17 @@ def models(table: pd.DataFrame) -> dict[str, VoronoiRegressor]:
         "cells": VoronoiRegressor(head="voronoi", **QUICK).fit(X, pair),
         "box": VoronoiRegressor(head="voronoi", space="box", members=2, **QUICK).fit(X, pair),
         "kernels": VoronoiRegressor(head="kernel", **QUICK).fit(X, pair),
+        "local": VoronoiRegressor(head="local", **QUICK).fit(X, pair),
+        "continuous": VoronoiRegressor(head="continuous", members=2, **QUICK).fit(
+            X, table["price"]
+        ),
     }
 
 
 @in_browser
-@pytest.mark.parametrize("name", ["line", "average", "cells", "box", "kernels"])
+@pytest.mark.parametrize(
+    "name", ["line", "average", "cells", "box", "kernels", "local", "continuous"]
+)
 def test_densities_are_the_library_s(
     models: dict[str, VoronoiRegressor], browser: Browser, tmp_path: Path, name: str
 ) -> None:
@@ -72,6 +79,13 @@ def test_densities_are_the_library_s(
     points = json.dumps(y.reshape(20, -1).tolist())
     found = browser.run(f"{points}.map(y => vwta.model.lawAt(vwta.model.place()).log(...y))")
     assert np.allclose(found, law.log_prob(y)[:, 0], atol=2e-3)
+    if law.targets.dimension == 1:  # circles stand at hypotheses, shaded by their masses
+        one = browser.run(
+            "(({atoms, masses}) => [atoms, masses])(vwta.model.lawAt(vwta.model.place()))"
+        )
+        drawn = [each.points[0, :, 0] * law.scale[0] + law.location[0] for each in law.atoms]
+        masses = [masses_of(law, member)[0] for member in range(len(law.atoms))]
+        assert np.allclose(one, [np.concatenate(drawn), np.concatenate(masses)], rtol=1e-4)
     cells = browser.run("[...document.querySelectorAll('#modes td')].map(e => e.textContent)")
     shown = [float(cell.removesuffix(" %")) for cell in cells if cell.endswith("%")]
     assert np.allclose(shown, 100 * law.scenarios()["probability"], atol=0.6)

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from vwta.estimator.regressor import VoronoiRegressor
 
-HEADS = ("auto", "voronoi", "kernel", "mdn")
+QUANTILES = "0.05,0.5,0.95"
+SCENARIOS = 0.05  # smallest probability
+HEADS = ("auto", "all", "voronoi", "kernel", "mdn", "local", "continuous")
 
 
 def add_commands(commands: Any) -> None:
@@ -48,8 +50,12 @@ def add_commands(commands: Any) -> None:
         "--calibrate", type=float, default=0.0, metavar="PART",
         help="part of the rows that calibrates regions, such as 0.2; none by default",
     )  # fmt: skip
+    fit.add_argument(
+        "--predict", type=Path, nargs=2, metavar=("TABLE", "FILE"),
+        help="write what `vwta predict` does for the rows of another table to a file, too",
+    )  # fmt: skip
     _add_layout(fit)
-    fit.set_defaults(run=_fit)
+    fit.set_defaults(run=_fit, quantiles=QUANTILES, scenarios=SCENARIOS)
 
     predict = commands.add_parser(
         "predict",
@@ -58,11 +64,9 @@ def add_commands(commands: Any) -> None:
         "scenarios: the modes of its density with their odds.",
     )
     _add_files(predict)
+    predict.add_argument("--quantiles", default=QUANTILES, metavar="Q,Q,...", help="%(default)s")
     predict.add_argument(
-        "--quantiles", default="0.05,0.5,0.95", metavar="Q,Q,...", help="%(default)s"
-    )
-    predict.add_argument(
-        "--scenarios", type=float, default=0.05, metavar="P",
+        "--scenarios", type=float, default=SCENARIOS, metavar="P",
         help="smallest probability of a scenario; %(default)s",
     )  # fmt: skip
     _add_layout(predict)
@@ -131,6 +135,8 @@ def _fit(chosen: argparse.Namespace) -> str:
 
     from vwta.estimator.regressor import VoronoiRegressor
 
+    if chosen.predict is not None and not chosen.predict[0].exists():
+        raise BadTable(f"{chosen.predict[0]}: no such file. Remedy: check the path after --predict")
     table = read(chosen.table, _layout(chosen), texts=chosen.text, numbers=chosen.target)
     for name in (*chosen.drop, *chosen.text):
         column_of(chosen.table, table, name, "--drop or --text")
@@ -156,7 +162,12 @@ def _fit(chosen: argparse.Namespace) -> str:
         if count:
             model.calibrate(inputs.iloc[order[:count]], targets.iloc[order[:count]])
     model.save(chosen.output)
-    return _summary(model, len(table) - count, count, chosen.output, caught)
+    said = _summary(model, len(table) - count, count, chosen.output, caught)
+    if chosen.predict is None:
+        return said
+    table_of, file = chosen.predict
+    asked = {**vars(chosen), "model": chosen.output, "table": table_of, "output": file}
+    return f"{said}\n{_predict(argparse.Namespace(**asked))}"
 
 
 def _targets(path: Path, table: pd.DataFrame, names: list[str]) -> Any:

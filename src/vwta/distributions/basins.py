@@ -88,8 +88,10 @@ def within(kernels: TruncatedKernels, low: Tensor, high: Tensor, share: float) -
     """
     reach = torch.where(kernels.h.isinf(), math.inf, FARTHEST * kernels.h)
     used = kernels.masses > 0
-    first = (kernels.points - torch.minimum(kernels.left, reach)).masked_fill(~used, math.inf)
-    last = (kernels.points + torch.minimum(kernels.right, reach)).masked_fill(~used, -math.inf)
+    left = torch.minimum(kernels.left, reach + (-kernels.right).clamp_min(0))  # a centre may lie
+    right = torch.minimum(kernels.right, reach + (-kernels.left).clamp_min(0))  # beside its cell
+    first = (kernels.points - left).masked_fill(~used, math.inf)
+    last = (kernels.points + right).masked_fill(~used, -math.inf)
     start, end = torch.maximum(low, first.amin(-1)), torch.minimum(high, last.amax(-1))
     below, above = mass_below(kernels, start), mass_below(kernels, end)
 

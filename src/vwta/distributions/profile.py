@@ -237,10 +237,8 @@ def _nodes(kernels: TruncatedKernels, curves: Curves) -> Tensor:
 def _finite_ends(curves: Curves) -> tuple[Tensor, Tensor]:
     """Ends of curves, but not farther away than they can be felt."""
     reach = FARTHEST * curves.precision**-0.5
-    return (
-        torch.maximum(curves.low, curves.centre - reach),
-        torch.minimum(curves.high, curves.centre + reach),
-    )
+    nearest = torch.minimum(torch.maximum(curves.centre, curves.low), curves.high)
+    return torch.maximum(curves.low, nearest - reach), torch.minimum(curves.high, nearest + reach)
 
 
 def _with_turns(profile: Profile) -> Profile:

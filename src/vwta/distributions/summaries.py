@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from vwta.distributions.average import Average
+from vwta.distributions.joining import cell_peaks
 from vwta.distributions.line import TruncatedKernels, truncated_kernels
 from vwta.distributions.mixtures import VoronoiMixture
 from vwta.geometry.memory import slices
@@ -26,6 +27,7 @@ NODES, WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(8))  # Gauss, o
 BENDS = (-9.0, -5.0, -3.0, -1.5, -0.5, 0.0, 0.5, 1.5, 3.0, 5.0, 9.0)
 REACH = 9.0  # bandwidths beyond which an uncut Gaussian has no mass in float64
 HALVINGS = 70  # of the interval that has a quantile
+HAIR = 1e-9  # of a width: how far inside its cell a peak on the border is given
 SHRINKS = 40  # of the steps of the search for a mode
 
 
@@ -88,10 +90,11 @@ def entropy(law: Distribution) -> Tensor:
 
 @torch.no_grad()
 def mode(law: Distribution, project: Callable[[Tensor], Tensor] = lambda y: y) -> Tensor:
-    """Where the density is highest, `(*, e)`: the best atom, and from there a compass search.
+    """Where the density is highest, `(*, e)`: the best peak of a kernel, or the end of a search.
 
-    A cut kernel is highest at its atom, so that for a :class:`VoronoiMixture` the best atom is the
-    mode. Elsewhere the search goes uphill along the axes, in steps that shrink by half.
+    A cut kernel is highest at its centre, or where its cell is nearest to it: for a
+    :class:`VoronoiMixture` the best of these is the mode. Elsewhere a compass search goes uphill
+    from there, in steps that shrink by half.
 
     Arguments:
         law: a mixture of atoms, or an average of such.
@@ -103,11 +106,11 @@ def mode(law: Distribution, project: Callable[[Tensor], Tensor] = lambda y: y) -
         >>> mode(KernelMixture(points, torch.tensor([0.3, 0.3, 0.4]), Gaussian(1.0)))
         tensor([0.5000], dtype=torch.float64)
     """
-    atoms = torch.cat([each.points for each in _members(law)], -2)
+    atoms = _peaks(law)
     best, height = atoms[..., 0, :], law.log_prob(atoms[..., 0, :])
     for index in range(1, atoms.shape[-2]):
         best, height = _higher(law, best, height, atoms[..., index, :])
-    if isinstance(law, VoronoiMixture) and getattr(law, "centres", None) is None:
+    if isinstance(law, VoronoiMixture):
         return best
     step = law.variance.sum(-1, keepdim=True).sqrt()
     for _ in range(SHRINKS):
@@ -117,6 +120,21 @@ def mode(law: Distribution, project: Callable[[Tensor], Tensor] = lambda y: y) -
                 best, height = _higher(law, best, height, project(best + sign * step * axis))
         step = torch.where((height > before)[..., None], step, step / 2)
     return best
+
+
+def _peaks(law: Distribution) -> Tensor:
+    """Where each kernel is highest within its cut, `(*, P, e)`; a hair's breadth inside."""
+    if tuple(law.event_shape) == (1,):
+        centre, h, left, right, _ = truncated_kernels(law)
+        inside = HAIR * torch.minimum(left + right, h)
+        beside = torch.where(right < 0, right - inside, torch.where(left < 0, inside - left, 0.0))
+        return (centre + beside)[..., None]
+    atoms = torch.cat([each.points for each in _members(law)], -2)
+    if not isinstance(law, VoronoiMixture) or law.space.dim(atoms.shape[-1]) != 2:
+        return atoms
+    shape = (*law.batch_shape, *atoms.shape[-2:])
+    flat = atoms.double().expand(shape).reshape(-1, *shape[-2:])
+    return cell_peaks(law, flat).to(atoms).view(shape)
 
 
 def _higher(

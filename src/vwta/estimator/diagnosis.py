@@ -32,7 +32,7 @@ from vwta.distributions.calibration import coverage, crps, pit_deviation
 from vwta.distributions.mixtures import KernelMixture
 from vwta.distributions.scenarios import scenarios
 from vwta.estimator.odds import Odds, odds_of
-from vwta.estimator.predicted import PredictedLaw
+from vwta.estimator.predicted import PredictedLaw, masses_of
 from vwta.geometry.kernels import Gaussian, VonMisesFisher
 from vwta.geometry.spaces import Sphere
 
@@ -250,7 +250,7 @@ def _cells(law: PredictedLaw, u: Tensor) -> tuple[Odds | None, int | None]:
     """Calibration of the masses of the first member's cells, and how many of them win no row."""
     if law.head == "mdn":
         return None, None
-    points, masses = law.atoms[0].points, law.atoms[0].masses
+    points, masses = law.atoms[0].points, masses_of(law)
     winner = torch.linalg.vector_norm(points - u[:, None], dim=-1).argmin(-1)
     hit = winner[:, None] == torch.arange(points.shape[-2])
     unused = points.shape[-2] - len(winner.unique())

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from vwta.distributions.mixtures import VoronoiMixture
 from vwta.distributions.profile import Curves, kernels_of
 from vwta.estimator.columns import Categories, Numbers
-from vwta.estimator.predicted import PredictedLaw, members_of
+from vwta.estimator.predicted import PredictedLaw, masses_of, members_of
 from vwta.geometry.spaces import Box
 from vwta.io.storage import atomic
 from vwta.web.markup import Html, as_json, element, join
@@ -184,14 +184,16 @@ def _exported(law: PredictedLaw) -> dict[str, Any]:
 
 
 def _curves(law: PredictedLaw) -> dict[str, Any]:
-    """Truncated Gaussians of all laws on the line, in scaled units, `(g, P)` each."""
+    """Truncated Gaussians of all laws on the line, and their hypotheses, in scaled units."""
     parts = [Curves.of(kernels_of(part)) for part in law.laws()]
     columns = (torch.cat(x).numpy() for x in zip(*parts, strict=True))
     names = ("centre", "low", "high", "precision", "level")
-    masses = np.concatenate([each.masses.double().numpy() for each in law.atoms], 1)
+    atoms = np.concatenate([each.points[..., 0].numpy() for each in law.atoms], 1)
+    masses = torch.cat([masses_of(law, member) for member in range(len(law.atoms))], 1)
     return {
         "curves": {name: _packed(x) for name, x in zip(names, columns, strict=True)},
-        "masses": _packed(masses / len(law.atoms)),
+        "atoms": _packed(atoms),
+        "masses": _packed(masses.numpy()),
     }
 
 
@@ -202,6 +204,8 @@ def _atoms(law: PredictedLaw) -> dict[str, Any]:
     for each in members_of(law.law):
         h = each.kernel.h.expand(each.masses.shape)
         arrays = {"points": each.points.flatten(1), "masses": each.masses, "scales": h}
+        if getattr(each, "centres", None) is not None:
+            arrays |= {"centres": each.centres.flatten(1), "inside": each.log_cell_mass}
         found.append({name: _packed(x.numpy()) for name, x in arrays.items()})
     first = members_of(law.law)[0]
     box = None

@@ -9,7 +9,7 @@ import logging
 import math
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from torch.distributions import Distribution
 
 from vwta.distributions.average import Average
 from vwta.distributions.bandwidth import Minimum, golden_section
+from vwta.distributions.robust import Robust
 from vwta.estimator.heads import HEADS, TRAININGS, Sizes
 from vwta.geometry.spaces import Space
 from vwta.io.progress import Bar
@@ -256,11 +257,11 @@ class _Work:
         self, name: str, title: str, rows: Rows, weights: Tensor, stops: Tensor | None
     ) -> StackedFit:
         training, members = TRAININGS[name], self.recipe.members
-        plan = self.recipe.plan(len(self.train_rows.y))
+        plan = replace(self.recipe.plan(len(self.train_rows.y)), **training.plan)
         seeds = [stream(self.seed, "member", index % members) for index in range(len(weights))]
         networks = [self._start(name, each) for each in seeds]
-        loss = training.loss(self.sizes, weights.to(self.device))
-        criterion = training.criterion(self.sizes)
+        loss = training.loss(self.sizes, self.domain, weights.to(self.device))
+        criterion = training.criterion(self.sizes, self.domain)
         bar = Bar(f"training {title}", plan.epochs, self.progress)
         file = None if self.folder is None else self.folder / f"{title}.checkpoint"
         data = _Data(rows, self.held_out, len(networks), self.seed)
@@ -306,4 +307,12 @@ class _Work:
 
 
 def _together(laws: Sequence[Distribution]) -> Distribution:
-    return laws[0] if len(laws) == 1 else Average(laws)
+    """The average of members' laws; those with a background share one."""
+    robust = [law for law in laws if isinstance(law, Robust)]
+    if len(laws) == 1:
+        return laws[0]
+    if not robust:
+        return Average(laws)
+    own, background = zip(*(law.laws for law in robust), strict=True)
+    weights = [weight / len(laws) for law in robust for weight in (law.weights or ())[:1]]
+    return Average([*own, background[0]], weights=[*weights, 1 - sum(weights)])

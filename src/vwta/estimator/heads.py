@@ -1,8 +1,11 @@
 r"""The heads of an estimator: what is trained, how, and which law follows from it.
 
 Each head has one number s that is chosen after training by the likelihood of held-out rows: the
-bandwidth of `voronoi` and `kernel`, a factor on all widths of `mdn`. Heads with the same
+bandwidth of `voronoi` and `kernel`, a factor on all widths of the others. Heads with the same
 `training` share their networks.
+
+The heads `local` and `continuous` have a kernel of its own for each cell, see
+:mod:`vwta.estimator.local`.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 __all__ = ["HEADS", "TOLERANCE", "TRAININGS", "Head", "Sizes", "Training", "heads_for"]
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,11 +23,13 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
+from vwta.estimator import local
 from vwta.geometry.directions import Directions
 from vwta.geometry.kernels import Gaussian, VonMisesFisher
-from vwta.geometry.spaces import Space, Sphere, unit
+from vwta.geometry.spaces import Box, Space, Sphere, unit
 from vwta.nn import losses
 from vwta.nn.heads import Components, Hypotheses, MixtureHead, WTAHead
+from vwta.nn.local import Form, LocalHead
 from vwta.nn.networks import MLP, Network
 from vwta.nn.starts import k_means_plus_plus, start_at
 from vwta.training.loop import Objective
@@ -36,6 +41,7 @@ GRID = torch.logspace(-2.3, 0.3, 14).tolist()  # bandwidths by whose best one ep
 TOLERANCE = 0.05  # of log-volumes in three and more dimensions
 SOLID = Directions(count=512, tolerance=TOLERANCE, most=2**13)  # how volumes are estimated there
 FLOOR = -14.0  # log-variance: no component gets narrower than 1e-3 standard deviations
+FEW = 500  # rows up to which `auto` tries slow heads, too
 
 
 class Sizes(NamedTuple):
@@ -62,19 +68,22 @@ class Training:
 
     Attributes:
         build: makes a network of sizes.
-        loss: the loss, a mean over rows for each network of a stack, given sizes and a variant.
-        criterion: what selects epochs, on held-out rows, given sizes.
+        loss: the loss, a mean over rows for each network of a stack, given sizes, the domain of
+            scaled targets and a variant.
+        criterion: what selects epochs, on held-out rows, given sizes and the domain.
         variants: numbers of which held-out rows choose one: weights of scores in the WTA loss.
         start: moves the atoms of an untrained network to targets `(n, d)`.
+        plan: fields of :class:`~vwta.training.stacking.Plan` that differ from the recipe's.
     """
 
     build: Callable[[Sizes], Network]
-    loss: Callable[[Sizes, Tensor], Objective]
-    criterion: Callable[[Sizes], Objective]
+    loss: Callable[[Sizes, Space, Tensor], Objective]
+    criterion: Callable[[Sizes, Space], Objective]
     variants: tuple[float, ...] = (1.0,)
     start: Callable[[Network, Tensor, torch.Generator], None] = field(
         default=lambda network, y, generator: None
     )
+    plan: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,8 @@ class Head:
         search: interval of s that is searched, given the domain.
         number: what messages call s.
         cut: whether the law is 0 outside the domain.
+        columns: most columns that targets may have, which are then no directions; None: any.
+        slow: whether training takes so long that `auto` tries the head with few rows only.
     """
 
     training: str
@@ -96,6 +107,8 @@ class Head:
     search: Callable[[Space], tuple[float, float]]
     number: str
     cut: bool
+    columns: int | None = None
+    slow: bool = False
 
 
 class UnitWTAHead(WTAHead):
@@ -122,20 +135,47 @@ class BoundedMixtureHead(MixtureHead):
         return Components(unit(points) if self.sphere else points, logits, log_variances)
 
 
-def heads_for(name: str, domain: Space) -> list[str]:
-    """The heads that a name stands for in a domain: itself, or all that fit for `auto`."""
-    if name != "auto" and name not in HEADS:
-        known = ", ".join(map(repr, ["auto", *HEADS]))
+def heads_for(name: str, domain: Space, columns: int, rows: int) -> list[str]:
+    """The heads that a name stands for: itself, or those among which held-out rows choose.
+
+    `all` stands for all heads that apply. `auto` leaves out slow ones, which are tried only if
+    targets have one column and there are at most 500 rows.
+
+    Arguments:
+        name: of a head, `auto` or `all`.
+        domain: domain of scaled targets.
+        columns: number of the target's columns.
+        rows: number of rows to fit.
+    """
+    if name not in ("auto", "all", *HEADS):
+        known = ", ".join(map(repr, ["auto", "all", *HEADS]))
         raise ValueError(f"head {name!r}. Remedy: choose one of {known}")
-    needs_cut = not isinstance(domain, Sphere) and domain.bounded
-    fit = [each for each, head in HEADS.items() if head.cut or not needs_cut]
-    if name == "auto":
-        return fit
-    if name not in fit:
-        raise ValueError(
+    refusals = {each: _refusal(each, domain, columns) for each in HEADS}
+    if name in HEADS and refusals[name]:
+        raise ValueError(refusals[name])
+    if name in HEADS:
+        return [name]
+    fit = [each for each in HEADS if not refusals[each]]
+    patient = name == "all" or (columns == 1 and rows <= FEW)
+    return [each for each in fit if patient or not HEADS[each].slow]
+
+
+def _refusal(name: str, domain: Space, columns: int) -> str:
+    """Why a head does not apply to targets; empty if it does."""
+    head, sphere = HEADS[name], isinstance(domain, Sphere)
+    if head.columns is not None and (sphere or columns > head.columns):
+        known = "one column" if head.columns == 1 else "one or two columns"
+        found = "these are directions" if sphere else f"these have {columns}"
+        other = "'local', 'voronoi'" if not sphere and columns == 2 else "'voronoi'"
+        return (
+            f"head {name!r} is for targets of {known}, {found}. Remedy: take head {other} or 'auto'"
+        )
+    ends = [] if not isinstance(domain, Box) else [domain.low, domain.high]
+    if not head.cut and any(bool(end.isfinite().any()) for end in ends):
+        return (
             f"head {name!r} puts mass outside a box. Remedy: take head 'voronoi', or space 'line'"
         )
-    return [name]
+    return ""
 
 
 def _wta_network(sizes: Sizes) -> Network:
@@ -144,7 +184,7 @@ def _wta_network(sizes: Sizes) -> Network:
     return Network(MLP(sizes.inputs, sizes.widths), head)
 
 
-def _wta_loss(sizes: Sizes, beta: Tensor) -> Objective:
+def _wta_loss(sizes: Sizes, _: Space, beta: Tensor) -> Objective:
     return partial(losses.wta, beta=beta[:, None], score_reduction="softmax")
 
 
@@ -154,7 +194,7 @@ def _wta_start(network: Network, y: Tensor, generator: torch.Generator) -> None:
     start_at(head, k_means_plus_plus(y, head.sizes[1], generator))
 
 
-def _kernel_nll(sizes: Sizes) -> Objective:
+def _kernel_nll(sizes: Sizes, _: Space) -> Objective:
     r"""NLL of uncut kernels at the best bandwidth of a grid, for each network of a stack.
 
     On the sphere distances are chords, and the kernel a Gaussian of the tangent plane: it ranks
@@ -180,13 +220,14 @@ def _mixture_network(sizes: Sizes) -> Network:
     return Network(MLP(sizes.inputs, sizes.widths), head)
 
 
-def _mixture_loss(sizes: Sizes, _: Tensor) -> Objective:
+def _mixture_nll(sizes: Sizes, *_: Any) -> Objective:
     return _vmf_nll if sizes.sphere else losses.mixture
 
 
-def _mixture_start(network: Network, y: Tensor, generator: torch.Generator) -> None:
+def _points_start(network: Network, y: Tensor, generator: torch.Generator) -> None:
+    """Moves the points of a head, which are its first outputs, to targets."""
     head = network.heads
-    points = k_means_plus_plus(y, head.sizes[1], generator).flatten()
+    points = k_means_plus_plus(y, head.sizes[0] // y.shape[1], generator).flatten()
     with torch.no_grad():
         head.weight[: len(points)] = 0
         head.bias[: len(points)] = points
@@ -197,6 +238,11 @@ def _vmf_nll(atoms: Components, y: Tensor) -> Tensor:
     kernel = VonMisesFisher(atoms.scales)
     law = KernelMixture(atoms.points, atoms.masses, kernel, validate_args=False)
     return -law.log_prob(y).mean(-1)
+
+
+def _local_network(sizes: Sizes, form: Form) -> Network:
+    head = LocalHead(sizes.widths[-1], sizes.outputs, sizes.hypotheses, form)
+    return Network(MLP(sizes.inputs, sizes.widths), head)
 
 
 def _kernel_for(domain: Space, h: Tensor | float) -> Gaussian:
@@ -222,14 +268,25 @@ def _bandwidths(domain: Space) -> tuple[float, float]:
     return ON_SPHERE if isinstance(domain, Sphere) else BANDWIDTHS
 
 
+_LOCAL: dict[str, Any] = {  # as the UCI study trains them
+    "loss": lambda sizes, domain, _: local.objective(domain, local.DISTANCE),
+    "criterion": lambda sizes, domain: local.objective(domain, 0.0),
+    "start": _points_start,
+    "plan": {"rate": "warm_cosine", "clip": 5.0, "average": 0.08},
+}
 TRAININGS = {
     "wta": Training(_wta_network, _wta_loss, _kernel_nll, (1.0, 0.033), _wta_start),
-    "mixture": Training(
-        _mixture_network,
-        _mixture_loss,
-        lambda sizes: _mixture_loss(sizes, torch.ones(1)),
-        start=_mixture_start,
-    ),
+    "mixture": Training(_mixture_network, _mixture_nll, _mixture_nll, start=_points_start),
+    "local": Training(partial(_local_network, form="scores"), **_LOCAL),
+    "continuous": Training(partial(_local_network, form="continuous"), **_LOCAL),
+}
+_FACTOR: dict[str, Any] = {"search": lambda domain: FACTORS, "number": "factor on all widths"}
+_LOCAL_LAW: dict[str, Any] = {
+    "law": local.law,
+    "at": lambda law, s: law.with_width_factor(s),
+    **_FACTOR,
+    "cut": True,
+    "slow": True,
 }
 HEADS = {
     "voronoi": Head(
@@ -242,8 +299,9 @@ HEADS = {
         "mixture",
         _mixture,
         lambda law, s: law.with_bandwidth(law.kernel.h * s),
-        lambda domain: FACTORS,
-        "factor on all widths",
-        False,
+        cut=False,
+        **_FACTOR,
     ),
+    "local": Head("local", columns=2, **_LOCAL_LAW),
+    "continuous": Head("continuous", columns=1, **_LOCAL_LAW),
 }

@@ -6,7 +6,7 @@ Networks see scaled targets :math:`u = (y - a) / s`. The density of y is that of
 
 from __future__ import annotations
 
-__all__ = ["PredictedLaw", "members_of"]
+__all__ = ["PredictedLaw", "masses_of", "members_of"]
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -388,3 +388,12 @@ def _sample(part: PredictedLaw, shape: tuple[int, ...], source: torch.Generator)
 def members_of(law: Any) -> list[Any]:
     """The laws of which one is the average, or the law itself."""
     return list(law.laws) if isinstance(law, Average) else [law]
+
+
+def masses_of(law: PredictedLaw, member: int = 0) -> Tensor:
+    """Masses of a member's hypotheses, `(n, K)`; where they are no output, those of its cells."""
+    atoms = law.atoms[member]
+    if hasattr(atoms, "masses"):
+        masses: Tensor = atoms.masses
+        return masses
+    return torch.cat([members_of(part)[member].masses for part in law.laws()])

@@ -55,8 +55,10 @@ class VoronoiRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Arguments:
         n_hypotheses: number K of hypotheses of a network.
         head: `voronoi` cuts a kernel to the Voronoi cell of each hypothesis, `kernel` does not cut,
-            `mdn` is a mixture density network, `auto` takes the one with the highest likelihood of
-            held-out rows; `head_` says which.
+            `mdn` is a mixture density network, `local` has a kernel of its own for each cell, and
+            so has `continuous`, whose density is. `auto` takes the one with the highest likelihood
+            of held-out rows; it tries the last two, which are slow, for one column and up to 500
+            rows; `all` tries all that apply.
         space: where targets lie: `line` for all numbers, `box` for their range and a tenth of it on
             each side, a :class:`vwta.Box` in their unit, `sphere` for unit vectors of three
             columns. `auto` recognises unit vectors, and takes the line otherwise.
@@ -160,7 +162,7 @@ class VoronoiRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_hypotheses_ = self.sizes_.hypotheses
         domain = self.targets_.domain()
         best, found = fit_heads(
-            heads_for(self.head, domain),
+            heads_for(self.head, domain, rows.y.shape[1], len(rows.y)),
             rows,
             _held_out(len(rows.y), self.validation_fraction, seed),
             domain,

@@ -80,7 +80,7 @@ def _in_the_plane(ax: Axes, law: Laws, found: Scenarios) -> None:
 def _write(ax: Axes, found: Scenarios, rank: int, at: Any, side: str) -> None:
     """The probability of a scenario above a point."""
     share = 100 * float(found.probability[rank])
-    ax.annotate(f"{share:.0f} %" if share >= 1 else "< 1 %", at, (0, 4), textcoords="offset points",
+    ax.annotate(f"{share:.0f} %" if share >= 1 else "< 1 %", at, (0, 6), textcoords="offset points",
                 ha="center", va=side, color=_color(rank), weight="bold", zorder=5,
                 path_effects=HALO)  # fmt: skip
 

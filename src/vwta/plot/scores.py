@@ -22,7 +22,8 @@ BAND = 1.36  # of the Kolmogorov distance times the root of n: exceeded with pro
 def bandwidth(law: Laws, y: ArrayLike, *, ax: Axes | None = None) -> Axes:
     """Draws the mean log-likelihood of targets against the bandwidth of all laws.
 
-    For a mixture density network it is a factor on all widths. The dot is where the model is.
+    Where kernels have widths of their own it is a factor on all of them. The dot is where the model
+    is.
 
     Arguments:
         law: laws of rows, best of such as the model has not seen.
@@ -37,7 +38,8 @@ def bandwidth(law: Laws, y: ArrayLike, *, ax: Axes | None = None) -> Axes:
         ax.plot(numbers, values, color=LINE)
         ax.plot([law.number], [here], "o", color=SCALE, ms=5, label="the model's")
         ax.set_xscale("log")
-        what = "factor on all widths" if law.head == "mdn" else "bandwidth h of scaled targets"
+        one = law.head in ("voronoi", "kernel")
+        what = "bandwidth h of scaled targets" if one else "factor on all widths"
         ax.set(xlabel=what, ylabel="mean log-likelihood")
         top = max(values)
         ax.set_ylim(min(min(values), top - 0.1) if top - min(values) < 6 else top - 6, top + 0.3)

@@ -99,8 +99,10 @@ vwta.geometry = (() => {
   /**
    * A density from atoms: cut to cells if there is a box, a mixture otherwise.
    * scales: one bandwidth for each atom; infinite ones are uniform kernels, and need a box.
+   * local: centres of the kernels, and the logs of the masses that they have inside their cells, if
+   * the centres are not the atoms.
    */
-  function density(points, masses, scales, box) {
+  function density(points, masses, scales, box, local) {
     const K = points.length;
     const own = Array.from(masses);
     const found = box ? cells(points, box) : null;
@@ -117,10 +119,11 @@ vwta.geometry = (() => {
       const h = scales[k];
       slope[k] = h === Infinity ? 0 : -1 / (2 * h * h);
       level[k] = Math.log(own[k]) - (h === Infinity ? 0 : Math.log(2 * Math.PI * h * h));
-      if (found && found[k]) level[k] -= logMass(found[k], points[k], h);
+      if (found && found[k]) level[k] -= local ? local.inside[k] : logMass(found[k], points[k], h);
     }
     const xs = Float64Array.from(points, (p) => p[0]);
     const ys = Float64Array.from(points, (p) => p[1]);
+    const centres = local ? local.centres : points;
 
     function nearest(x, y) {
       let [best, at] = [Infinity, 0];
@@ -133,7 +136,7 @@ vwta.geometry = (() => {
     function cut(x, y) {
       if (x < box.low[0] || x > box.high[0] || y < box.low[1] || y > box.high[1]) return -Infinity;
       const k = nearest(x, y);
-      return level[k] + slope[k] * ((x - xs[k]) ** 2 + (y - ys[k]) ** 2);
+      return level[k] + slope[k] * ((x - centres[k][0]) ** 2 + (y - centres[k][1]) ** 2);
     }
     const terms = new Float64Array(K);
     function mixed(x, y) {

@@ -34,7 +34,7 @@ vwta.model = (() => {
   const mean = unpack(data.mean);
   const modes = unpack(data.modes);
   const quantiles = flat ? unpack(data.quantiles) : null;
-  const curves = flat ? { ...all(data.curves), masses: unpack(data.masses) } : null;
+  const curves = flat ? { ...all(data.curves), ...all({ atoms: data.atoms, masses: data.masses }) } : null;
   const members = flat ? null : data.members.map(all);
   const theme = () => (document.documentElement.dataset.theme === "dark" ? "dark" : "light");
   const short = (x) => (x === 0 ? "0" : Number(x.toPrecision(4)).toString());
@@ -48,22 +48,23 @@ vwta.model = (() => {
   /** The law of a row of the grid: its log-density, in the unit of the target. */
   function lawAt(at) {
     if (flat) {
-      const [centre, low, high, precision, level, masses] = ["centre", "low", "high", "precision", "level", "masses"]
-        .map((name) => row(curves[name], at));
+      const names = ["centre", "low", "high", "precision", "level", "atoms", "masses"];
+      const [centre, low, high, precision, level, points, masses] = names.map((name) => row(curves[name], at));
       const [[location], [scale]] = [data.location, data.scale];
       const log = (y) => {
         const u = (y - location) / scale;
         return logSum(centre.map((z, k) => (
           u < low[k] || u > high[k] ? -Infinity : level[k] - ((u - z) ** 2 * precision[k]) / 2))) - Math.log(scale);
       };
-      const [atoms, first, last] = [centre, low, high].map((list) => list.map((u) => location + scale * u));
-      return { log, centre: atoms, low: first, high: last, masses };
+      const [turns, first, last, atoms] = [centre, low, high, points].map((list) => list.map((u) => location + scale * u));
+      return { log, centre: turns, low: first, high: last, atoms, masses };
     }
     const { location, scale } = data;
     const laws = members.map((each) => {
       const points = pairs(row(each.points, at));
       const masses = row(each.masses, at);
-      return { points, masses, ...vwta.geometry.density(points, masses, row(each.scales, at), data.box) };
+      const local = each.centres && { centres: pairs(row(each.centres, at)), inside: row(each.inside, at) };
+      return { points, masses, ...vwta.geometry.density(points, masses, row(each.scales, at), data.box, local) };
     });
     const unit = Math.log(scale[0] * scale[1] * laws.length);
     const log = (x, y) => {
@@ -144,7 +145,7 @@ vwta.model = (() => {
     context.fill();
     context.globalAlpha = 1;
     const most = Math.max(...one.masses);
-    one.centre.forEach((z, k) => { if (z > first && z < last) circle(x(z), y(0), one.masses[k] / most); });
+    one.atoms.forEach((z, k) => { if (z > first && z < last) circle(x(z), y(0), one.masses[k] / most); });
   }
 
   function drawPlane() {
