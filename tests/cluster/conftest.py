@@ -1,4 +1,4 @@
-"""Slurm for the tests that ask for it, which run in `make test-cluster` alone."""
+"""What the tests of clusters need; those that take long run in `make test-cluster` alone."""
 
 import importlib.util
 import os
@@ -9,7 +9,28 @@ from types import ModuleType
 import pytest
 from loading import load_module
 
-PLUGINS = ("snakemake_executor_plugin_slurm", "snakemake_executor_plugin_cluster_generic")
+PLUGINS = {
+    "cluster": (
+        "snakemake_executor_plugin_slurm",
+        "snakemake_executor_plugin_cluster_generic",
+        "snakemake_storage_plugin_fs",
+    ),
+    "cloud": (
+        "flask_cors",
+        "moto",
+        "snakedeploy",
+        "snakemake_executor_plugin_aws_batch",
+        "snakemake_executor_plugin_googlebatch",
+        "snakemake_executor_plugin_kubernetes",
+        "snakemake_storage_plugin_s3",
+    ),
+}
+
+
+def need(extra: str) -> None:
+    """Skips where the packages of an extra are not installed."""
+    if absent := [name for name in PLUGINS[extra] if importlib.util.find_spec(name) is None]:
+        pytest.skip(f"not tested: no {', '.join(absent)}; `make {extra}` adds them")
 
 
 @pytest.fixture(scope="session")
@@ -20,17 +41,27 @@ def script() -> ModuleType:
 
 @pytest.fixture(scope="session")
 def plugins() -> None:
-    """Skips where the plugins are not installed."""
-    if absent := [name for name in PLUGINS if importlib.util.find_spec(name) is None]:
-        pytest.skip(f"not tested on a cluster: no {', '.join(absent)}; `make cluster` adds them")
+    """Skips where the plugins for clusters are not installed."""
+    need("cluster")
 
 
 @pytest.fixture(scope="session")
-def ended(script: ModuleType, plugins: None) -> Iterator[Path]:
+def cloud(plugins: None) -> None:
+    """Skips where the plugins for clouds are not installed."""
+    need("cloud")
+
+
+@pytest.fixture(scope="session")
+def asked() -> None:
+    """Skips what takes long."""
+    if not os.environ.get("VWTA_CLUSTER"):
+        pytest.skip("not tested on a cluster: `make test-cluster` does that")
+
+
+@pytest.fixture(scope="session")
+def ended(script: ModuleType, plugins: None, asked: None) -> Iterator[Path]:
     """A Slurm that runs; the file in which it notes the jobs that have ended."""
     if reason := script.obstacle():
         pytest.skip(f"not tested on a cluster: {reason}")
-    if not os.environ.get("VWTA_CLUSTER"):
-        pytest.skip("not tested on a cluster: `make test-cluster` does that")
     with script.slurm() as file:
         yield file
