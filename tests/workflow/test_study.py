@@ -1,5 +1,6 @@
 """Studies as rules see them: which files belong to a run, and what jobs depend on."""
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -83,7 +84,7 @@ def test_seeds_train_at_once_if_none_or_all_are_there(
         path = Path(network.format(**run, seed=seed))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    data = synthetic.stack_data("{protocol}/{dataset}/data", network, is_planning)
+    data = synthetic.stack_data("{protocol}/{dataset}/data", network, os.path.exists, is_planning)
     found = data(Wildcards(fromdict=run))
     assert found == (f"{protocol}/single_gaussian/data" if together else "no stack")
 

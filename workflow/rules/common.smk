@@ -133,6 +133,13 @@ def code(script, *modules):
     return digest(ROOT / "workflow/scripts" / script, *modules)
 
 
+def is_there(path, modify=workflow.modifier.modify_path):
+    """Whether a file of the workflow exists, in the storage if there is one."""
+    path = modify(path)
+    stored = getattr(path, "flags", {}).get("storage_object")
+    return stored.exists() if stored else os.path.exists(path)
+
+
 def source(name):
     """A file of the workflow's own sources, which is in no storage and has no module's prefix."""
     return local(os.path.relpath(ROOT / name))

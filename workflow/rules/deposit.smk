@@ -4,8 +4,11 @@
 
 from vwta.workflow.deposit import Deposit
 
-DEPOSIT_FOLDER = f"{CACHE}/networks/{config['tier']}"
-DEPOSIT = Deposit(Path(workflow.modifier.modify_path(DEPOSIT_FOLDER)), config["tier"])
+# Reading the workflow reads its manifest: it is in no storage, but below the prefix of a module.
+DEPOSIT_FOLDER = workflow.modifier.path_modifier.replace_prefix(
+    f"{CACHE}/networks/{config['tier']}"
+)
+DEPOSIT = Deposit(Path(DEPOSIT_FOLDER), config["tier"])
 # Of networks below the results, and below the deposit.
 DEPOSITED = f"synthetic/{RUN}/seed{{seed}}.safetensors"
 UCI_DEPOSITED = f"uci/{UCI_RUN}/{{model}}/K{UCI_STUDY['K']}/splits.zip"
@@ -14,7 +17,7 @@ UCI_DEPOSITED = f"uci/{UCI_RUN}/{{model}}/K{UCI_STUDY['K']}/splits.zip"
 rule fetch_networks:
     """Fetch a deposit of trained networks (networks.source), which saves their trainings."""
     output:
-        directory(DEPOSIT_FOLDER),
+        local(directory(DEPOSIT_FOLDER)),
     log:
         f"{LOGS}/fetch/networks.log",
     resources:

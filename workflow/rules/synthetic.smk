@@ -8,6 +8,7 @@ PREDICTIONS = f"{SYNTHETIC}/{RUN}/predictions_seed{{seed}}.safetensors"
 SEARCHES = f"{SYNTHETIC}/{PROBLEM}/searches.parquet"
 DATA_FILE = f"{SYNTHETIC}/{PROBLEM}/data.safetensors"
 DATA = STUDY.data(DATA_FILE)
+METRICS = f"{RESULTS}/{{study}}/metrics/{{table}}.parquet"  # of all studies
 # Problems without bandwidths of their own are left out.
 MEASURED = [name for name in STUDY["datasets"] if name in STUDY["emd"]["h"]]
 # Pictures of single predictions show the first seed.
@@ -107,7 +108,8 @@ use rule train_synthetic as train_synthetic_stack with:
     input:
         data=STUDY.stack_data(
             DATA_FILE,
-            workflow.modifier.modify_path(NETWORK),
+            NETWORK,
+            is_there,
             workflow.is_main_process,
         ),
     output:
@@ -296,12 +298,13 @@ rule collect:
     input:
         lambda wildcards: COLLECTED[wildcards.study][wildcards.table],
     output:
-        f"{RESULTS}/{{study}}/metrics/{{table}}.parquet",
+        METRICS,
     log:
         f"{LOGS}/collect/{{study}}/{{table}}.log",
     wildcard_constraints:
         table="evaluation|emd|theory|properties|searches",
     params:
+        place=lambda wildcards, output: METRICS.format(**wildcards),
         code=code("collect.py"),
     script:
         "../scripts/collect.py"
@@ -312,10 +315,11 @@ rule collect_curves:
     input:
         unpack(lambda wildcards: CURVES[wildcards.study]),
     output:
-        f"{RESULTS}/{{study}}/metrics/curves.parquet",
+        METRICS.replace("{table}", "curves"),
     log:
         f"{LOGS}/collect_curves/{{study}}.log",
     params:
+        place=lambda wildcards, output: METRICS.format(**wildcards, table="curves"),
         code=code("collect_curves.py"),
     script:
         "../scripts/collect_curves.py"
