@@ -2,9 +2,11 @@
 
 import importlib.util
 import os
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from loading import load_module
@@ -65,3 +67,33 @@ def ended(script: ModuleType, plugins: None, asked: None) -> Iterator[Path]:
         pytest.skip(f"not tested on a cluster: {reason}")
     with script.slurm() as file:
         yield file
+
+
+@pytest.fixture(scope="session")
+def clone(
+    tmp_path_factory: pytest.TempPathFactory, copy_repository: Callable[[Path], Path]
+) -> Path:
+    """A clone: Snakemake sends the files that Git knows of to nodes."""
+    folder = copy_repository(tmp_path_factory.mktemp("clone") / "tree")
+    (folder / ".gitignore").write_text("__pycache__\n.snakemake\n")
+    for command in (["init", "--quiet"], ["add", "."]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def store(cloud: None) -> Iterator[Any]:
+    """An S3 on this machine, and the variables with which Snakemake finds it."""
+    import boto3
+    from moto.moto_server.threaded_moto_server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    address = f"http://{host}:{port}"
+    keys = {"aws_access_key_id": "a", "aws_secret_access_key": "b"}
+    client = boto3.resource("s3", endpoint_url=address, region_name="us-east-1", **keys)
+    variables = {"endpoint_url": address, "access_key": "a", "secret_key": "b"}
+    named = {f"SNAKEMAKE_STORAGE_S3_{name.upper()}": value for name, value in variables.items()}
+    yield client, {"NO_PROXY": "127.0.0.1", **named}
+    server.stop()

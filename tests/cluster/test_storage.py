@@ -4,7 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,15 +45,6 @@ esac
 """
 
 
-def make_tree(tree: Path, copy_repository: Callable[[Path], Path]) -> Path:
-    """A clone: Snakemake sends the files that Git knows of to nodes."""
-    copy_repository(tree)
-    (tree / ".gitignore").write_text("__pycache__\n.snakemake\n")
-    for command in (["init", "--quiet"], ["add", "."]):
-        subprocess.run(["git", *command], cwd=tree, check=True)
-    return tree
-
-
 def write_script(path: Path, text: str) -> str:
     path.write_text(text)
     path.chmod(0o755)
@@ -67,16 +58,6 @@ def same(one: Path, other: Path) -> bool:
     (ours, _), (theirs, _) = read_tensors(one), read_tensors(other)
     equal = [torch.equal(ours[name], theirs[name]) for name in ours.keys() & theirs.keys()]
     return ours.keys() == theirs.keys() and all(equal)
-
-
-@pytest.fixture(scope="module")
-def tree(
-    plugins: None,
-    asked: None,
-    tmp_path_factory: pytest.TempPathFactory,
-    copy_repository: Callable[[Path], Path],
-) -> Path:
-    return make_tree(tmp_path_factory.mktemp("clone") / "tree", copy_repository)
 
 
 @pytest.fixture(scope="module")
@@ -94,14 +75,14 @@ def local(
 
 
 def test_nodes_without_a_shared_disk_give_the_same_bits(
-    tree: Path, local: Path, tmp_path: Path
+    clone: Path, local: Path, tmp_path: Path
 ) -> None:
     if shutil.which("rsync") is None:
         pytest.skip("not tested: no rsync, with which the storage plugin copies files")
     nodes, store = tmp_path / "nodes", tmp_path / "store"
     nodes.mkdir()
     store.mkdir()
-    hide = write_script(tmp_path / "hide.sh", HIDE.format(tree=tree))
+    hide = write_script(tmp_path / "hide.sh", HIDE.format(tree=clone))
     alone = ["unshare", "--mount", hide]
     if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
         alone = []  # only root may hide a folder
@@ -113,7 +94,7 @@ def test_nodes_without_a_shared_disk_give_the_same_bits(
         "--cluster-generic-status-cmd": status,
         "--default-storage-provider": "fs",
         "--default-storage-prefix": str(store),
-        "--precommand": "export PYTHONPATH=$PWD/src",
+        "--precommand": "export PYTHONPATH=src",
         "--retries": "0",
         "--seconds-between-status-checks": "1",
     }
@@ -121,8 +102,8 @@ def test_nodes_without_a_shared_disk_give_the_same_bits(
         [sys.executable, "-m", "snakemake", *SMOKE]
         + [word for option in options.items() for word in option]
         + ["--shared-fs-usage", "none", "--job-deploy-sources", "--", DISTANCES],
-        cwd=tree,
-        env=environment(tree),
+        cwd=clone,
+        env=environment(clone),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -132,38 +113,21 @@ def test_nodes_without_a_shared_disk_give_the_same_bits(
     assert done.returncode == 0, done.stdout + said
     assert len(list(nodes.iterdir())) == 3
     assert len(list(nodes.glob("*/work/src/vwta/__init__.py"))) == 3, "sources were sent"
-    assert not (tree / "results").exists()
+    assert not (clone / "results").exists()
     for path in (DATA, NETWORK, DISTANCES):
         assert same(store / path, local / path), path
     assert not list(store.glob("snakemake-workflow-sources.*")), "they are not left behind"
 
 
-@pytest.fixture(scope="module")
-def bucket(cloud: None) -> Iterator[tuple[Any, list[str]]]:
-    """A bucket of an S3 on this machine, and the options with which Snakemake uses it."""
-    import boto3
-    from moto.moto_server.threaded_moto_server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    address, region = f"http://{host}:{port}", "us-east-1"
-    keys = {"aws_access_key_id": "a", "aws_secret_access_key": "b"}
-    client = boto3.resource("s3", endpoint_url=address, region_name=region, **keys)
-    arguments = ["--default-storage-provider", "s3", "--default-storage-prefix", "s3://vwta/run"]
-    arguments += ["--storage-s3-endpoint-url", address, "--storage-s3-region", region]
-    arguments += ["--storage-s3-access-key", "a", "--storage-s3-secret-key", "b"]
-    yield client.create_bucket(Bucket="vwta"), arguments
-    server.stop()
-
-
 def test_an_s3_serves_as_a_storage(
-    tree: Path, local: Path, bucket: tuple[Any, list[str]], tmp_path: Path
+    clone: Path, asked: None, local: Path, store: tuple[Any, dict[str, str]], tmp_path: Path
 ) -> None:
-    files, arguments = bucket
+    client, variables = store
+    files = client.create_bucket(Bucket="vwta")
+    arguments = ["--default-storage-provider", "s3", "--default-storage-prefix", "s3://vwta/run"]
     table = "results/smoke/synthetic/metrics/theory.parquet"
     command = [*SMOKE, *arguments, "--cores", "1", "--directory", str(tmp_path)]
-    done = snakemake(tree, *command, "--", NETWORK, table, NO_PROXY="127.0.0.1")
+    done = snakemake(clone, *command, "--", NETWORK, table, **variables)
     assert done.returncode == 0, done.stdout
     assert not (tmp_path / "results" / "smoke" / "synthetic").exists()
     for path in (NETWORK, table):
@@ -171,11 +135,13 @@ def test_an_s3_serves_as_a_storage(
         files.download_file(f"run/{path}", str(tmp_path / path))
     assert same(tmp_path / NETWORK, local / NETWORK)
     assert [*read_metadata(tmp_path / table)["parts"]] == [f"{RUN}/theory.parquet"]
-    again = snakemake(tree, *command, "--dry-run", "--", NETWORK, NO_PROXY="127.0.0.1")
+    again = snakemake(clone, *command, "--dry-run", "--", NETWORK, **variables)
     assert "Nothing to be done" in again.stdout, again.stdout
 
 
-def test_seeds_that_a_storage_has_are_seen(tree: Path, tmp_path: Path) -> None:
+def test_seeds_that_a_storage_has_are_seen(
+    plugins: None, asked: None, clone: Path, tmp_path: Path
+) -> None:
     """Those of a problem are trained at once if it has none or all, and alone otherwise."""
     overlay = tmp_path / "seeds.yaml"
     overlay.write_text("synthetic: { seeds: [1234, 1235] }\n")
@@ -183,7 +149,7 @@ def test_seeds_that_a_storage_has_are_seen(tree: Path, tmp_path: Path) -> None:
     other = NETWORK.replace("1234", "1235")
 
     def rules() -> set[str]:
-        done = snakemake(tree, *SMOKE, str(overlay), *store, "--dry-run", "--", NETWORK, other)
+        done = snakemake(clone, *SMOKE, str(overlay), *store, "--dry-run", "--", NETWORK, other)
         assert done.returncode == 0, done.stdout
         return set(re.findall(r"^(?:local)?rule (train\w+):", done.stdout, re.MULTILINE))
 
