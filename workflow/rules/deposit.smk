@@ -12,6 +12,7 @@ DEPOSIT = Deposit(Path(DEPOSIT_FOLDER), config["tier"])
 # Of networks below the results, and below the deposit.
 DEPOSITED = f"synthetic/{RUN}/seed{{seed}}.safetensors"
 UCI_DEPOSITED = f"uci/{UCI_RUN}/{{model}}/K{UCI_STUDY['K']}/splits.zip"
+AUDIO_DEPOSITED = f"audio/{AUDIO_RUN}/seed{{seed}}.safetensors"
 
 
 rule fetch_networks:
@@ -59,6 +60,30 @@ rule take_synthetic:
         "../scripts/take_network.py"
 
 
+rule take_synthetic_local:
+    """Take a network with local kernels of the synthetic study from a deposit."""
+    input:
+        data=DEPOSIT.offers(
+            DEPOSITED,
+            DATA,
+            code("train_synthetic_local.py"),
+            STUDY.trained_with,
+        ),
+    output:
+        NETWORK,
+    log:
+        f"{LOGS}/take_synthetic_local/{RUN}/seed{{seed}}.log",
+    wildcard_constraints:
+        model="local",
+    params:
+        settings=STUDY.local_training,
+        deposit=unrecorded(str(DEPOSIT.folder)),
+        name=lambda wildcards, output: DEPOSITED.format(**wildcards),
+        code=code("train_synthetic_local.py"),
+    script:
+        "../scripts/take_network.py"
+
+
 rule take_uci:
     """Take the networks of a data set of the UCI study from a deposit."""
     input:
@@ -84,8 +109,40 @@ rule take_uci:
         "../scripts/take_network.py"
 
 
+rule take_audio:
+    """Take a network of the audio study from a deposit."""
+    input:
+        train=AUDIO_STUDY.fold("train"),
+        validation=AUDIO_STUDY.fold("validation"),
+        labels=DEPOSIT.offers(
+            AUDIO_DEPOSITED,
+            lambda wildcards: AUDIO_STUDY.labels("train", "validation"),
+            code("train_audio.py"),
+            AUDIO_STUDY.training,
+        ),
+    output:
+        AUDIO_NETWORK,
+    log:
+        f"{LOGS}/take_audio/{AUDIO_RUN}/seed{{seed}}.log",
+    params:
+        settings=AUDIO_STUDY.training,
+        deposit=unrecorded(str(DEPOSIT.folder)),
+        name=lambda wildcards, output: AUDIO_DEPOSITED.format(**wildcards),
+        code=code("train_audio.py"),
+    script:
+        "../scripts/take_network.py"
+
+
 ruleorder: take_synthetic > train_synthetic_stack > train_synthetic
+ruleorder: take_synthetic_local > train_synthetic_local
 ruleorder: take_uci > train_uci
+ruleorder: take_audio > train_audio
 
 
-LOCAL += ["fetch_networks", "take_synthetic", "take_uci"]
+LOCAL += [
+    "fetch_networks",
+    "take_synthetic",
+    "take_synthetic_local",
+    "take_uci",
+    "take_audio",
+]
