@@ -88,7 +88,8 @@ rule train_synthetic:
     resources:
         mem_mb=growing(2000),
         runtime=growing(20),
-        gpu=GPUS,
+        gpu=HARDWARE.asked,
+        gpu_mb=HARDWARE.share(1500),
         work=STUDY.training_work,
     params:
         constants=STUDY.constants,
@@ -121,7 +122,8 @@ use rule train_synthetic as train_synthetic_stack with:
     resources:
         mem_mb=growing(2000),
         runtime=growing(40),
-        gpu=GPUS,
+        gpu=HARDWARE.asked,
+        gpu_mb=HARDWARE.share(1500),
         work=STUDY.training_work,
 
 
@@ -160,7 +162,8 @@ rule train_synthetic_local:
     resources:
         mem_mb=growing(3000),
         runtime=growing(240),
-        gpu=GPUS,
+        gpu=HARDWARE.asked,
+        gpu_mb=HARDWARE.share(3000),
         work=STUDY.training_work,
     params:
         settings=STUDY.local_training,
