@@ -4,6 +4,7 @@ TIER ?= quick
 STUDY ?= all
 REVISION ?= HEAD
 STAGE ?=
+EXTRA ?=
 KILLS ?= 20
 CASES ?= 5000
 ARGS ?=
@@ -16,7 +17,8 @@ PUBLISH := publish$(addprefix _,$(filter-out all,$(STUDY)))
 # Our profiles are taken in place of profiles/default; with --profile its settings would win.
 override ARGS := $(subst --profile ./,--profile ,$(subst --profile=,--profile ,$(ARGS)))
 override ARGS := $(subst --profile profiles/,--workflow-profile profiles/,$(ARGS))
-CLUSTER := $(filter profiles/slurm% profiles/cluster-generic%,$(ARGS))
+CLUSTER := $(if $(filter profiles/slurm% profiles/cluster-generic%,$(ARGS)),cluster)
+CLOUD := $(if $(filter profiles/kubernetes% profiles/aws-batch% profiles/googlebatch%,$(ARGS)),cloud)
 CONFIG := $(if $(filter full,$(TIER)),,--configfile config/$(TIER).yaml)
 # A second --configfile would replace the first: one of the user's is laid over the tier's.
 ifneq ($(filter --configfile,$(ARGS)),)
@@ -38,7 +40,7 @@ export PYTHONNOUSERSITE := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce plan record publish report verify adopt deposit test test-cluster test-faults
-.PHONY: bench bench-peers docs fuzz setup cluster lock envs clean tier study
+.PHONY: bench bench-peers docs fuzz setup cluster cloud lock envs clean tier study
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -50,13 +52,13 @@ help: ## list the targets
 	@echo "CASES=$(CASES)  how many laws fuzz tries"
 	@echo "ARGS=$(ARGS)  more arguments for snakemake (reproduce, plan, publish), pytest (test) or bench-peers"
 
-reproduce: tier setup $(if $(CLUSTER),cluster) ## run the pipeline at TIER, and say where its results are
+reproduce: tier setup $(CLUSTER) $(CLOUD) ## run the pipeline at TIER, and say where its results are
 	@$(IN_VENV) python -m vwta.workflow.configuration $(ARGS) $(CONFIG)
 	@$(IN_VENV) python -m vwta.workflow.lock snakemake $(ARGS) $$(test -t 2 && echo --logger rich) $(CONFIG); status=$$?; \
 	for place in figures tables verdicts.parquet report/index.html; do \
 	if [ -e "results/$(TIER)/$$place" ]; then echo "results/$(TIER)/$$place"; fi; done; exit $$status
 
-plan: tier setup $(if $(CLUSTER),cluster) ## say how many jobs, hours, megabytes are left at TIER
+plan: tier setup $(CLUSTER) $(CLOUD) ## say how many jobs, hours, megabytes are left at TIER
 	@$(IN_VENV) python -m vwta.workflow.plan $(TIER) $(ARGS) $(CONFIG)
 
 record: tier setup ## keep what the finished jobs of TIER cost, for `make plan`
@@ -89,7 +91,7 @@ test: setup ## lint, check formats and types, run all tests
 	@$(call step,mypy)
 	@$(call step,OMP_NUM_THREADS=1 pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS))
 
-test-cluster: cluster ## start a Slurm on this machine (as root), run the smoke tier through it
+test-cluster: cluster ## run the smoke tier through a Slurm on this machine (as root) and storages
 	@$(call step,VWTA_CLUSTER=1 OMP_NUM_THREADS=1 pytest tests/cluster $(ARGS))
 
 test-faults: setup ## kill runs KILLS times, fill disks, send signals: results stay the same
@@ -117,8 +119,11 @@ setup: ## make .venv from requirements.lock (the other targets do this)
 cluster: setup ## add the plugins for clusters to .venv, from requirements-cluster.lock
 	@$(PYTHON) envs/bootstrap.py cluster
 
-lock: setup ## renew requirements*.lock and envs/*.yaml: newest versions pyproject.toml allows
-	@$(IN_VENV) python envs/lock.py
+cloud: cluster ## add those for Kubernetes, AWS Batch, Google Batch and S3, from requirements-cloud.lock
+	@$(PYTHON) envs/bootstrap.py cloud
+
+lock: setup ## renew requirements*.lock and envs/*.yaml: newest versions; or the lock of one EXTRA alone
+	@$(IN_VENV) python envs/lock.py $(if $(EXTRA),--extra $(EXTRA))
 
 envs: setup ## make envs/*.yaml from requirements.lock
 	@$(IN_VENV) python envs/lock.py --environments

@@ -7,7 +7,7 @@ folder for caches, and `.venv` is a link to it.
 A stamp inside `.venv` remembers, by content, what was installed; while it matches, a call only
 checks. Needs nothing but Python's standard library.
 
-Usage: python envs/bootstrap.py [cluster]   (with what requirements-cluster.lock adds)
+Usage: python envs/bootstrap.py [NAME ...]   (with what requirements-NAME.lock adds: cluster, ...)
 """
 
 import contextlib

@@ -1,10 +1,11 @@
 """Write requirements*.lock from a fresh environment, and the conda environments from them.
 
-Usage: python envs/lock.py [--hashes | --environments]
+Usage: python envs/lock.py [--hashes | --environments | --extra NAME]
 
 With --hashes the versions stay, and only the hashes of their files are asked for again; with
---environments only the conda environments are written. Hashes come from uv, which asks PyPI, or
-the index that UV_DEFAULT_INDEX names.
+--environments only the conda environments are written; with --extra only the lock of an extra is,
+and all other versions stay. Hashes come from uv, which asks PyPI, or the index that
+UV_DEFAULT_INDEX names.
 """
 
 import hashlib
@@ -14,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import requires
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -41,8 +44,13 @@ DOCS_HEADER = """\
 # Made by `make lock` from pyproject.toml; do not edit.
 """
 
+CLOUD_HEADER = """\
+# What clouds need besides the locks for all and for clusters; `make cloud` installs it.
+# Made by `make lock` from pyproject.toml; do not edit.
+"""
+
 # Locks that add an extra to requirements.lock.
-ADDED = {"cluster": CLUSTER_HEADER, "docs": DOCS_HEADER}
+ADDED = {"cluster": CLUSTER_HEADER, "cloud": CLOUD_HEADER, "docs": DOCS_HEADER}
 EXTRAS = "sklearn,plot,paper,opencv,rivals,workflow,dev"
 
 # Results are compared bit by bit, so the lock keeps this version, whatever pyproject.toml allows.
@@ -72,35 +80,65 @@ def freeze() -> dict[str, str]:
 
 def with_hashes(main: list[str], added: dict[str, list[str]]) -> dict[str, str]:
     """Return the locks by file: pins, and the hashes of their files."""
+    with fresh_uv() as uv:
+        found = hashes([*main, *(pin for pins in added.values() for pin in pins)], uv)
+    found[TORCH].add(hash_of_torch([sys.executable, "-I", "-m", "pip"]))
+    locks = {
+        f"requirements-{extra}.lock": ADDED[extra] + lines(pins, found)
+        for extra, pins in added.items()
+    }
+    return {"requirements.lock": HEADER + lines(main, found), **locks}
+
+
+def extended(extra: str) -> dict[str, str]:
+    """Return the lock of an extra by file; what the locks before it pin stays."""
+    before = [*ADDED][: [*ADDED].index(extra)]
+    locks = ["requirements.lock", *(f"requirements-{name}.lock" for name in before)]
+    kept = [pin for lock in locks for pin in read_pins(ROOT / lock)]
+    names = {canonicalize_name(split(pin)[0]) for pin in kept}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = "\n".join(project["optional-dependencies"][extra])
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints, fresh_uv() as uv:
+        constraints.write("\n".join(kept))
+        constraints.flush()
+        told = compiled(uv, asked, "--constraints", constraints.name)
+        pins = clean([line.split()[0] for line in whole_lines(told)])
+        pins = [pin for pin in pins if canonicalize_name(split(pin)[0]) not in names]
+        found = hashes(pins, uv)
+    return {f"requirements-{extra}.lock": ADDED[extra] + lines(pins, found)}
+
+
+def lines(pins: list[str], found: dict[str, set[str]]) -> str:
+    """Return the text of a lock: pins, each with its hashes."""
+    return "".join(
+        " \\\n    ".join([pin, *(f"--hash={one}" for one in sorted(found[pin]))]) + "\n"
+        for pin in pins
+    )
+
+
+@contextmanager
+def fresh_uv() -> Iterator[list[str]]:
+    """Give the command for uv, in an environment of its own for a while."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         python = [f"{folder}/bin/python", "-I", "-m"]
         subprocess.run([*python, "pip", "install", "-qq", "uv"], check=True)
-        found = hashes([*main, *(pin for pins in added.values() for pin in pins)], [*python, "uv"])
-    found[TORCH].add(hash_of_torch([sys.executable, "-I", "-m", "pip"]))
+        yield [*python, "uv"]
 
-    def lines(pins: list[str]) -> str:
-        return "".join(
-            " \\\n    ".join([pin, *(f"--hash={one}" for one in sorted(found[pin]))]) + "\n"
-            for pin in pins
-        )
 
-    locks = {
-        f"requirements-{extra}.lock": ADDED[extra] + lines(pins) for extra, pins in added.items()
-    }
-    return {"requirements.lock": HEADER + lines(main), **locks}
+def compiled(uv: list[str], asked: str, *options: str) -> str:
+    """Return the pins that uv finds for some requirements."""
+    command = [*uv, "pip", "compile", "--quiet", "--no-annotate", "--no-header", *options, "-"]
+    done = subprocess.run(command, input=asked, stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout
 
 
 def hashes(pins: list[str], uv: list[str]) -> dict[str, set[str]]:
     """Return the hashes of all files of each pinned version, for all systems."""
-    command = [*uv, "pip", "compile", "--quiet", "--no-deps", "--generate-hashes"]
-    command += ["--no-annotate", "--no-header", "-"]
-    asked = subprocess.run(
-        command, check=True, input="\n".join(pins), capture_output=True, text=True
-    )
+    told = compiled(uv, "\n".join(pins), "--no-deps", "--generate-hashes")
     names = {(canonicalize_name(name), version): set() for name, version in map(split, pins)}
     found: dict[tuple[str, str], set[str]] = names
-    for line in whole_lines(asked.stdout):
+    for line in whole_lines(told):
         pin, *options = line.split()
         found[canonicalize_name(split(pin)[0]), split(pin)[1]] = {
             option.removeprefix("--hash=") for option in options
@@ -217,6 +255,8 @@ def locks(arguments: list[str]) -> dict[str, str]:
     if arguments == ["--hashes"]:
         added = {extra: read_pins(ROOT / f"requirements-{extra}.lock") for extra in ADDED}
         return with_hashes(read_pins(ROOT / "requirements.lock"), added)
+    if arguments[:1] == ["--extra"]:
+        return extended(*arguments[1:])
     return freeze()
 
 

@@ -19,9 +19,12 @@ from vwta.io.storage import read_tensors, sha256, write_tensors
 from vwta.paper.downloads import deposits
 from vwta.paper.downloads.deposits import fetch_deposit
 from vwta.paper.downloads.transfer import Policy
-from vwta.workflow.deposit import ARCHIVE, Deposit, check, take, write_deposit
+from vwta.workflow.audio import AudioStudy
+from vwta.workflow.deposit import ARCHIVE, Deposit, check, data_of, take, write_deposit
 from vwta.workflow.verify import Today
 
+AUDIO = "audio/paper/synthetic/wta/K9/seed1234.safetensors"
+LOCAL = "synthetic/ours/single_gaussian/local/K9/seed1234.safetensors"
 NETWORK = "synthetic/paper/single_gaussian/wta/K9/seed1234.safetensors"
 SPLITS = "uci/paper/boston/mdn/K5/splits.zip"
 SETTINGS = {"epochs": 2, "widths": [3]}
@@ -159,19 +162,36 @@ def test_a_network_is_taken_unless_damaged_or_of_other_data(
     folder: Path, results: Path, data: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "other/smoke" / NETWORK
-    take(folder, NETWORK, output, data)
+    take(folder, NETWORK, output, [data])
     assert output.read_bytes() == (results / NETWORK).read_bytes()
     write_tensors(data, {"x": torch.ones(2)}, {})
     output.unlink()
     with pytest.raises(BadWeights, match="was trained on other data"):
-        take(folder, NETWORK, output, data)
+        take(folder, NETWORK, output, [data])
     content = bytearray((folder / NETWORK).read_bytes())
     content[-1] ^= 1
     (folder / NETWORK).write_bytes(content)
-    for call in (lambda: take(folder, NETWORK, output, data), lambda: check(folder)):
+    for call in (lambda: take(folder, NETWORK, output, [data]), lambda: check(folder)):
         with pytest.raises(Damaged, match=r"manifest"):
             call()
     assert not output.exists()
+
+
+def test_networks_of_the_audio_study_belong_to_their_labels(tmp_path: Path) -> None:
+    labels = [tmp_path / f"ov{overlap}_split1.safetensors" for overlap in (1, 2)]
+    for file in labels:
+        file.write_text(file.stem)
+    own = {"protocol": "paper", "dataset": "synthetic", "model": "wta", "K": 9, "seed": 1234}
+    data = data_of(AUDIO, labels)
+    write_network(tmp_path / "smoke" / AUDIO, **own, data=data)
+    fetch_deposit(str(write_deposit(tmp_path / "smoke")), ARCHIVE, None, tmp_path / "f", tmp_path)
+    output = tmp_path / "other/smoke" / AUDIO
+    take(tmp_path / "f", AUDIO, output, labels[::-1])
+    assert output.read_bytes() == (tmp_path / "smoke" / AUDIO).read_bytes()
+    output.unlink()
+    for others in (labels[:1], [labels[0], tmp_path / "f/manifest.json"]):
+        with pytest.raises(BadWeights, match="was trained on other data"):
+            take(tmp_path / "f", AUDIO, output, others)
 
 
 def test_another_grid_of_bandwidths_trains_nothing(
@@ -204,6 +224,7 @@ def test_another_grid_of_bandwidths_trains_nothing(
             settings = today.settings("synthetic", SimpleNamespace(**own))
             file = f"synthetic/{protocol}/single_gaussian/{model}/K9/seed1234.safetensors"
             write_network(made / file, **known, **own, seed=1234, settings=settings)
+    write_others(tree, today, made)
     write_deposit(made)
     config = tree / "config/smoke.yaml"
     config.write_text(f"{config.read_text()}\nnetworks: {{ source: '{made}' }}\n")
@@ -211,12 +232,38 @@ def test_another_grid_of_bandwidths_trains_nothing(
     run("--", "fetch_networks")
     rules = {"tune_synthetic", "evaluate_synthetic", "collect"}
     assert jobs("--", target) == rules | {"take_synthetic"}
+    others = [f"results/smoke/{name}" for name in (LOCAL, AUDIO)]
+    assert jobs("--", *others) == {"take_synthetic_local", "take_audio"}
     network = f"results/smoke/{NETWORK}"
-    run("--", network)
+    run("--", network, *others)
+    for name in (LOCAL, AUDIO):
+        assert (tree / "results/smoke" / name).read_bytes() == (made / name).read_bytes()
     assert read_tensors(tree / network)[1]["provenance"]["model"] == "wta"
     (tmp_path / "kept").mkdir()
     (tree / "data/networks/smoke").rename(tmp_path / "kept/smoke")
-    assert jobs("--", network) == set(), "it is as if it had been trained"
+    assert jobs("--", network, *others) == set(), "it is as if they had been trained"
     config.write_text(config.read_text().replace("widths: [32, 32]", "widths: [32, 16]"))
     (tmp_path / "kept/smoke").rename(tree / "data/networks/smoke")
     assert "train_synthetic" in jobs("--", target), "other settings are trained"
+
+
+def write_others(tree: Path, today: Today, made: Path) -> None:
+    """Networks with local kernels and of the audio study, and data in a tree that they name."""
+    study = today.study("audio")
+    assert isinstance(study, AudioStudy)
+    source = study.source
+    features = f"results/smoke/audio/features/{source}/ov{{overlap}}_split{{split}}_{{part}}.npy"
+    own = AudioStudy(study.settings, study.protocols, str(tree / features))
+    labels = [Path(file) for file in own.labels("train", "validation")]
+    for file in (*labels, *map(Path, own.fold("train") + own.fold("validation"))):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(file.name)
+    facts = {"protocol": "paper", "dataset": source, "model": "wta", "K": 9}
+    settings = today.settings("audio", SimpleNamespace(**facts))
+    known = {"data": data_of(AUDIO, labels), "code": today.code("train_audio")}
+    write_network(made / AUDIO, **known, **facts, seed=1234, settings=settings)
+    facts = {"protocol": "ours", "dataset": "single_gaussian", "model": "local", "K": 9}
+    settings = today.settings("synthetic", SimpleNamespace(**facts))
+    drawn = tree / "results/smoke/synthetic/paper/single_gaussian/data.safetensors"
+    known = {"data": sha256(drawn), "code": today.code("train_synthetic_local")}
+    write_network(made / LOCAL, **known, **facts, seed=1234, settings=settings)

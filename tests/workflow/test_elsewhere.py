@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from snakemake.utils import update_config
 
 from vwta.io.storage import read_tensors
-from vwta.workflow.places import cache_of
+from vwta.workflow.places import cache_of, root_of
 
 JOB = re.compile(r"^(?:local)?rule (\w+):\n((?: {4}.*\n)+)", re.MULTILINE)
 NETWORK = "results/smoke/synthetic/paper/single_gaussian/hist/K9/seed1234.safetensors"
@@ -233,3 +233,9 @@ def test_the_image_has_what_make_installs() -> None:
 def test_an_output_that_is_elsewhere_has_no_cache() -> None:
     with pytest.raises(ValueError, match="is not at uci/b below a folder"):
         cache_of("data/uci/a", "uci/b")
+
+
+def test_a_workflow_in_no_folder_is_refused() -> None:
+    assert root_of("/clone/workflow/rules") == Path("/clone")
+    with pytest.raises(SystemExit, match=r"no folder.*Remedy: clone it"):
+        root_of("https://example.org/vwta/workflow/rules")

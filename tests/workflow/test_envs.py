@@ -62,8 +62,27 @@ def test_new_lock_asks_for_the_one_torch(lock: ModuleType, monkeypatch: pytest.M
         "files for all systems, and the one that pip takes here"
     )
     installs = [command for command in asked if "install" in command and "uv" not in command]
-    assert len(installs) == 4
+    assert len(installs) == 5
     assert all(lock.TORCH in command for command in installs)
+
+
+def test_an_extra_is_locked_beside_what_is_locked_before(
+    lock: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[str] = []
+    found = "numpy==2.0 \\\n    --hash=sha256:aa\nFresh_One==1 \\\n    --hash=sha256:bb\n"
+
+    def run(command: list[str], **_: object) -> SimpleNamespace:
+        if "--constraints" in command:
+            kept.extend(Path(command[command.index("--constraints") + 1]).read_text().split())
+        return SimpleNamespace(stdout=found)
+
+    monkeypatch.setattr(lock.subprocess, "run", run)
+    ((name, text),) = lock.extended("cloud").items()
+    assert name == "requirements-cloud.lock"
+    assert lock.whole_lines(text) == ["Fresh_One==1      --hash=sha256:bb"], "numpy is locked"
+    before = ("requirements.lock", "requirements-cluster.lock")
+    assert kept == [pin for lines in before for pin in lock.read_pins(ROOT / lines)]
 
 
 FILE = {"url": "file:///torch.whl", "archive_info": {"hashes": {"sha256": "bb"}}}
@@ -83,7 +102,7 @@ def test_installed_versions_are_the_locked_ones(locked: dict[str, str]) -> None:
     assert found == locked
 
 
-@pytest.mark.parametrize("extra", ["cluster", "docs"])
+@pytest.mark.parametrize("extra", ["cluster", "cloud", "docs"])
 def test_lock_of_an_extra_adds_to_the_lock(
     lock: ModuleType, locked: dict[str, str], extra: str
 ) -> None:
@@ -94,9 +113,7 @@ def test_lock_of_an_extra_adds_to_the_lock(
         assert requirement.specifier.contains(added[canonicalize_name(requirement.name)])
 
 
-@pytest.mark.parametrize(
-    "name", ["requirements.lock", "requirements-cluster.lock", "requirements-docs.lock"]
-)
+@pytest.mark.parametrize("name", sorted(path.name for path in ROOT.glob("requirements*.lock")))
 def test_lock_is_portable(name: str) -> None:
     for line in (ROOT / name).read_text().splitlines():
         exact = r"#.*|[\w.-]+==[\w.]+ \\|    --hash=sha256:[0-9a-f]{64}( \\)?"

@@ -16,8 +16,10 @@ from warm import python
 
 DOCS = (ROOT / "docs/cluster.md").read_text()
 PROFILES = {path.parent.name: path for path in sorted((ROOT / "profiles").glob("*/config.yaml"))}
-CLUSTERS = ["slurm", "cluster-generic"]
-OWN = {"slurm": "slurm-", "cluster-generic": "cluster-generic-"}  # options that a plugin brings
+CLOUDS = ["kubernetes", "aws-batch", "googlebatch"]
+CLUSTERS = ["slurm", "cluster-generic", *CLOUDS]
+# Options that a plugin brings.
+OWN = {name: (f"{name}-", "storage-s3-") for name in CLUSTERS}
 GPU_RULES = (
     "train_synthetic",
     "train_synthetic_stack",
@@ -25,6 +27,7 @@ GPU_RULES = (
     "train_synthetic_local_stack",
     "train_uci",
     "train_audio",
+    "train_audio_local",
     "predict_audio",
 )
 
@@ -94,7 +97,7 @@ def is_local(rule: str) -> bool:
 def test_profiles_name_options_of_snakemake(name: str) -> None:
     known = {word for action in get_argument_parser()._actions for word in action.option_strings}
     for key in load(name):
-        assert f"--{key}" in known or key.startswith(OWN.get(name, "--")), key
+        assert f"--{key}" in known or key.startswith(OWN.get(name, ("--",))), key
 
 
 @pytest.mark.parametrize("name", sorted(PROFILES.keys() - {"default"}))
@@ -106,10 +109,10 @@ def test_profiles_repeat_the_default_that_they_replace(name: str) -> None:
     assert {key: own.get(key) for key in default} == default
 
 
-def test_both_clusters_bundle_alike_one_job_at_a_time() -> None:
-    slurm, generic = map(load, CLUSTERS)
+def test_all_clusters_bundle_alike_one_job_at_a_time() -> None:
+    slurm, *others = map(load, CLUSTERS)
     for key in ("groups", "group-components", "cores", "retries", "latency-wait"):
-        assert slurm[key] == generic[key]
+        assert all(other[key] == slurm[key] for other in others), key
     assert slurm["cores"] == 1
     assert slurm["retries"] > 0
     assert slurm["latency-wait"] >= 60
@@ -193,6 +196,29 @@ def test_a_gpu_is_asked_for_if_it_is_to_be_used(full: list[Job], retried: list[J
     assert not any(job.gpu for job in full)
     asking = {job.rule for job in retried if job.gpu == 1}
     assert asking == {job.rule for job in full if job.rule.startswith(GPU_RULES)}
+
+
+@pytest.mark.parametrize("name", CLOUDS)
+def test_docs_name_what_a_user_of_a_cloud_fills_in(name: str) -> None:
+    text, docs = PROFILES[name].read_text(), (ROOT / "docs/cloud.md").read_text()
+    assert "# Not run on a real service." in text
+    for key in re.findall(r"^([\w-]+): .* # yours", text, re.MULTILINE):
+        assert f"`{key}`" in docs, key
+    assert "$" not in "".join(map(str, load(name).values())), (
+        "Snakemake would read it as a variable"
+    )
+
+
+def test_aws_batch_is_asked_for_memory_that_its_plugin_takes(full: list[Job]) -> None:
+    """Multiples of 1024 MB from 2048 to 8192 for one core; others would become 2048."""
+    own = load("aws-batch")["set-resources"]
+    for attempt in (1, 2, 3):
+        amounts = {rule: eval(asked["mem_mb"], {"attempt": attempt}) for rule, asked in own.items()}
+        assert {amount % 1024 for amount in amounts.values()} == {0}
+        assert all(2048 <= amount <= 8192 for amount in amounts.values())
+    away = {job.rule: job.memory for job in full if not is_local(job.rule)}
+    first = {rule: eval(asked["mem_mb"], {"attempt": 1}) for rule, asked in own.items()}
+    assert {rule for rule, memory in away.items() if memory > first.get(rule, 2048)} == set()
 
 
 def test_documented_numbers_of_submissions(full: list[Job]) -> None:

@@ -1,5 +1,6 @@
 """Studies as rules see them: which files belong to a run, and what jobs depend on."""
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -83,13 +84,13 @@ def test_seeds_train_at_once_if_none_or_all_are_there(
         path = Path(network.format(**run, seed=seed))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    data = synthetic.stack_data("{protocol}/{dataset}/data", network, is_planning)
+    data = synthetic.stack_data("{protocol}/{dataset}/data", network, os.path.exists, is_planning)
     found = data(Wildcards(fromdict=run))
     assert found == (f"{protocol}/single_gaussian/data" if together else "no stack")
 
 
 def test_local_kernels_are_stacked_where_all_seeds_are_run(synthetic: SyntheticStudy) -> None:
-    data = synthetic.stack_data("{protocol}/{dataset}/data", "nowhere/{seed}", True)
+    data = synthetic.stack_data("{protocol}/{dataset}/data", "nowhere/{seed}", os.path.exists, True)
     run = {"protocol": "ours", "dataset": "rotating_moons", "model": "local"}
     found = {K: data(Wildcards(fromdict={**run, "K": str(K)})) for K in synthetic["K"]}
     stacked = [K for K, path in found.items() if path == "paper/rotating_moons/data"]

@@ -61,7 +61,8 @@ rule train_audio:
     resources:
         mem_mb=growing(6000),
         runtime=growing(720),
-        gpu=GPUS,
+        gpu=HARDWARE.asked,
+        gpu_mb=HARDWARE.whole,
         work=AUDIO_STUDY.training_work,
     params:
         settings=AUDIO_STUDY.training,
@@ -87,7 +88,8 @@ rule train_audio_local:
     resources:
         mem_mb=growing(6000),
         runtime=growing(720),
-        gpu=GPUS,
+        gpu=HARDWARE.asked,
+        gpu_mb=HARDWARE.whole,
         work=AUDIO_STUDY.training_work,
     params:
         settings=AUDIO_STUDY.training,
@@ -112,7 +114,8 @@ rule predict_audio:
     resources:
         mem_mb=growing(6000),
         runtime=growing(120),
-        gpu=GPUS,
+        gpu=HARDWARE.asked,
+        gpu_mb=HARDWARE.whole,
     params:
         selected_by=AUDIO_STUDY.selected_by,
         batch_size=AUDIO_STUDY["training"]["batch_size"],

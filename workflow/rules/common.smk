@@ -18,12 +18,14 @@ from vwta.workflow.configuration import (
     refuse,
 )
 from vwta.workflow.digest import digest, share
+from vwta.workflow.gpu import GPU
+from vwta.workflow.places import root_of
 from vwta.workflow.study import growing, measuring, unrecorded, warnings
 from vwta.workflow.synthetic import SyntheticStudy
 from vwta.workflow.uci import UCIStudy
 
 # The workflow's own sources, wherever it is run.
-ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parents[1]
+ROOT = root_of(workflow.current_basedir.get_path_or_uri(secret_free=False))
 OVERLAYS = [str(path) for path in workflow.overwrite_configfiles]
 FILES = read_files(ROOT)
 lay_over_own(config, ROOT)
@@ -78,7 +80,14 @@ AUDIO_STUDY = AudioStudy(
     f"{AUDIO_FEATURES}_{{part}}.npy",
 )
 HEADLINE = STUDY["headline"]
-GPUS = int(config["device"] == "cuda")
+GPU_LIMIT = workflow.global_resources.get("gpu_mb")
+HARDWARE = GPU(
+    config["device"],
+    workflow.is_main_process and not workflow.nodes,
+    GPU_LIMIT and GPU_LIMIT.value,
+)
+if HARDWARE.megabytes:
+    workflow.register_resource("gpu_mb", HARDWARE.megabytes)
 TARGETS = {}  # files of each target that users may ask for
 
 refuse(UCI_STUDY.lost_tables(), "The tables of your own in uci.datasets")
@@ -137,6 +146,13 @@ LOCAL = [
 def code(script, *modules):
     """Digest of a script and of all that it imports from vwta, and of modules that it is given."""
     return digest(ROOT / "workflow/scripts" / script, *modules)
+
+
+def is_there(path, modify=workflow.modifier.modify_path):
+    """Whether a file of the workflow exists, in the storage if there is one."""
+    path = modify(path)
+    stored = getattr(path, "flags", {}).get("storage_object")
+    return stored.exists() if stored else os.path.exists(path)
 
 
 def source(name):

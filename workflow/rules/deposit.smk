@@ -4,17 +4,21 @@
 
 from vwta.workflow.deposit import Deposit
 
-DEPOSIT_FOLDER = f"{CACHE}/networks/{config['tier']}"
-DEPOSIT = Deposit(Path(workflow.modifier.modify_path(DEPOSIT_FOLDER)), config["tier"])
+# Reading the workflow reads its manifest: it is in no storage, but below the prefix of a module.
+DEPOSIT_FOLDER = workflow.modifier.path_modifier.replace_prefix(
+    f"{CACHE}/networks/{config['tier']}"
+)
+DEPOSIT = Deposit(Path(DEPOSIT_FOLDER), config["tier"])
 # Of networks below the results, and below the deposit.
 DEPOSITED = f"synthetic/{RUN}/seed{{seed}}.safetensors"
 UCI_DEPOSITED = f"uci/{UCI_RUN}/{{model}}/K{UCI_STUDY['K']}/splits.zip"
+AUDIO_DEPOSITED = f"audio/{AUDIO_RUN}/seed{{seed}}.safetensors"
 
 
 rule fetch_networks:
     """Fetch a deposit of trained networks (networks.source), which saves their trainings."""
     output:
-        directory(DEPOSIT_FOLDER),
+        local(directory(DEPOSIT_FOLDER)),
     log:
         f"{LOGS}/fetch/networks.log",
     resources:
@@ -56,6 +60,30 @@ rule take_synthetic:
         "../scripts/take_network.py"
 
 
+rule take_synthetic_local:
+    """Take a network with local kernels of the synthetic study from a deposit."""
+    input:
+        data=DEPOSIT.offers(
+            DEPOSITED,
+            DATA,
+            code("train_synthetic_local.py"),
+            STUDY.trained_with,
+        ),
+    output:
+        NETWORK,
+    log:
+        f"{LOGS}/take_synthetic_local/{RUN}/seed{{seed}}.log",
+    wildcard_constraints:
+        model="local",
+    params:
+        settings=STUDY.local_training,
+        deposit=unrecorded(str(DEPOSIT.folder)),
+        name=lambda wildcards, output: DEPOSITED.format(**wildcards),
+        code=code("train_synthetic_local.py"),
+    script:
+        "../scripts/take_network.py"
+
+
 rule take_uci:
     """Take the networks of a data set of the UCI study from a deposit."""
     input:
@@ -81,9 +109,42 @@ rule take_uci:
         "../scripts/take_network.py"
 
 
+rule take_audio:
+    """Take a network of the audio study from a deposit."""
+    input:
+        train=AUDIO_STUDY.fold("train"),
+        validation=AUDIO_STUDY.fold("validation"),
+        labels=DEPOSIT.offers(
+            AUDIO_DEPOSITED,
+            lambda wildcards: AUDIO_STUDY.labels("train", "validation"),
+            code("train_audio.py"),
+            AUDIO_STUDY.training,
+        ),
+    output:
+        AUDIO_NETWORK,
+    log:
+        f"{LOGS}/take_audio/{AUDIO_RUN}/seed{{seed}}.log",
+    wildcard_constraints:
+        model="|".join(AUDIO_STUDY["models"]),
+    params:
+        settings=AUDIO_STUDY.training,
+        deposit=unrecorded(str(DEPOSIT.folder)),
+        name=lambda wildcards, output: AUDIO_DEPOSITED.format(**wildcards),
+        code=code("train_audio.py"),
+    script:
+        "../scripts/take_network.py"
+
+
 ruleorder: take_synthetic > train_synthetic_stack > train_synthetic
-ruleorder: take_synthetic > train_synthetic_local_stack > train_synthetic_local
+ruleorder: take_synthetic_local > train_synthetic_local_stack > train_synthetic_local
 ruleorder: take_uci > train_uci
+ruleorder: take_audio > train_audio
 
 
-LOCAL += ["fetch_networks", "take_synthetic", "take_uci"]
+LOCAL += [
+    "fetch_networks",
+    "take_synthetic",
+    "take_synthetic_local",
+    "take_uci",
+    "take_audio",
+]

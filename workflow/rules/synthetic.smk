@@ -8,6 +8,7 @@ PREDICTIONS = f"{SYNTHETIC}/{RUN}/predictions_seed{{seed}}.safetensors"
 SEARCHES = f"{SYNTHETIC}/{PROBLEM}/searches.parquet"
 DATA_FILE = f"{SYNTHETIC}/{PROBLEM}/data.safetensors"
 DATA = STUDY.data(DATA_FILE)
+METRICS = f"{RESULTS}/{{study}}/metrics/{{table}}.parquet"  # of all studies
 # Problems without bandwidths of their own are left out.
 MEASURED = [name for name in STUDY["datasets"] if name in STUDY["emd"]["h"]]
 # Pictures of single predictions show the first seed.
@@ -87,7 +88,8 @@ rule train_synthetic:
     resources:
         mem_mb=growing(2000),
         runtime=growing(20),
-        gpu=GPUS,
+        gpu=HARDWARE.asked,
+        gpu_mb=HARDWARE.share(1500),
         work=STUDY.training_work,
     params:
         constants=STUDY.constants,
@@ -107,7 +109,8 @@ use rule train_synthetic as train_synthetic_stack with:
     input:
         data=STUDY.stack_data(
             DATA_FILE,
-            workflow.modifier.modify_path(NETWORK),
+            NETWORK,
+            is_there,
             workflow.is_main_process,
         ),
     output:
@@ -119,7 +122,8 @@ use rule train_synthetic as train_synthetic_stack with:
     resources:
         mem_mb=growing(2000),
         runtime=growing(40),
-        gpu=GPUS,
+        gpu=HARDWARE.asked,
+        gpu_mb=HARDWARE.share(1500),
         work=STUDY.training_work,
 
 
@@ -158,7 +162,8 @@ rule train_synthetic_local:
     resources:
         mem_mb=growing(3000),
         runtime=growing(240),
-        gpu=GPUS,
+        gpu=HARDWARE.asked,
+        gpu_mb=HARDWARE.share(3000),
         work=STUDY.training_work,
     params:
         settings=STUDY.local_training,
@@ -174,7 +179,8 @@ use rule train_synthetic_local as train_synthetic_local_stack with:
     input:
         data=STUDY.stack_data(
             DATA_FILE,
-            workflow.modifier.modify_path(NETWORK),
+            NETWORK,
+            is_there,
             workflow.is_main_process,
         ),
     output:
@@ -186,7 +192,8 @@ use rule train_synthetic_local as train_synthetic_local_stack with:
     resources:
         mem_mb=growing(3000),
         runtime=growing(480),
-        gpu=GPUS,
+        gpu=HARDWARE.asked,
+        gpu_mb=HARDWARE.share(3000),
         work=STUDY.training_work,
 
 
@@ -317,12 +324,13 @@ rule collect:
     input:
         lambda wildcards: COLLECTED[wildcards.study][wildcards.table],
     output:
-        f"{RESULTS}/{{study}}/metrics/{{table}}.parquet",
+        METRICS,
     log:
         f"{LOGS}/collect/{{study}}/{{table}}.log",
     wildcard_constraints:
         table="evaluation|emd|theory|properties|searches",
     params:
+        place=lambda wildcards, output: METRICS.format(**wildcards),
         code=code("collect.py"),
     script:
         "../scripts/collect.py"
@@ -333,10 +341,11 @@ rule collect_curves:
     input:
         unpack(lambda wildcards: CURVES[wildcards.study]),
     output:
-        f"{RESULTS}/{{study}}/metrics/curves.parquet",
+        METRICS.replace("{table}", "curves"),
     log:
         f"{LOGS}/collect_curves/{{study}}.log",
     params:
+        place=lambda wildcards, output: METRICS.format(**wildcards, table="curves"),
         code=code("collect_curves.py"),
     script:
         "../scripts/collect_curves.py"

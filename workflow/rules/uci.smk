@@ -34,7 +34,8 @@ rule train_uci:
     resources:
         mem_mb=growing(3000),
         runtime=UCI_STUDY.minutes,
-        gpu=GPUS,
+        gpu=HARDWARE.asked,
+        gpu_mb=HARDWARE.share(3000),
         work=UCI_STUDY.work,
     params:
         settings=UCI_STUDY.training,

@@ -6,4 +6,6 @@ from vwta.paper.collection import collect
 from vwta.workflow.job import job
 
 with job(snakemake):
-    collect([Path(path) for path in snakemake.input], Path(snakemake.output[0]))
+    output = snakemake.output[0]
+    within = output.removesuffix(snakemake.params.place)
+    collect([Path(path) for path in snakemake.input], Path(output), within)

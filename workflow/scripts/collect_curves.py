@@ -6,5 +6,7 @@ from vwta.paper.collection import collect_curves
 from vwta.workflow.job import job
 
 with job(snakemake):
+    output = snakemake.output[0]
+    within = output.removesuffix(snakemake.params.place)
     networks = {name: [Path(path) for path in files] for name, files in snakemake.input.items()}
-    collect_curves(networks, Path(snakemake.output[0]))
+    collect_curves(networks, Path(output), within)

@@ -6,9 +6,11 @@ from vwta.workflow.deposit import take
 from vwta.workflow.job import job
 
 with job(snakemake):
+    labels = snakemake.input.get("labels")  # of the audio study
+    files = [Path(file) for file in labels or [snakemake.input.data]]
     take(
         folder=Path(snakemake.params.deposit),
         name=snakemake.params.name,
         output=Path(snakemake.output[0]),
-        data=Path(snakemake.input.data),
+        files=files,
     )

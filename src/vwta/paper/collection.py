@@ -39,7 +39,7 @@ LISTED = ("protocol", "dataset", "seed", "split")
 FACTS = ("revision", "python", "processor", "accelerator", "device", "data")
 
 
-def collect(parts: Sequence[Path], path: Path) -> None:
+def collect(parts: Sequence[Path], path: Path, within: str = "") -> None:
     """Writes all rows of some tables of metrics into one.
 
     The provenance of each part goes along, as `parts` in the metadata, by the part's path.
@@ -47,11 +47,15 @@ def collect(parts: Sequence[Path], path: Path) -> None:
     Arguments:
         parts: tables with the same columns.
         path: file to write.
+        within: beginning of paths that is left out of the names of parts, such as a storage's.
     """
-    write_parts(path, {str(part): (read_table(part), read_metadata(part)) for part in parts})
+    found = {str(part).removeprefix(within): part for part in parts}
+    write_parts(
+        path, {name: (read_table(part), read_metadata(part)) for name, part in found.items()}
+    )
 
 
-def collect_curves(networks: Mapping[str, Sequence[Path]], path: Path) -> None:
+def collect_curves(networks: Mapping[str, Sequence[Path]], path: Path, within: str = "") -> None:
     """Writes the curves of trained networks as a table of metrics, one row an epoch.
 
     Its columns are `protocol`, `dataset`, `model`, `K`, `seed`, `epoch` (from 1), `training` (the
@@ -62,6 +66,7 @@ def collect_curves(networks: Mapping[str, Sequence[Path]], path: Path) -> None:
     Arguments:
         networks: files of trained networks, by protocol.
         path: file to write.
+        within: beginning of paths that is left out of the names of parts, such as a storage's.
     """
     parts: dict[str, Part] = {}
     for protocol, files in networks.items():
@@ -74,7 +79,7 @@ def collect_curves(networks: Mapping[str, Sequence[Path]], path: Path) -> None:
                 f"selected_by_{name}": table.index == epoch for name, epoch in selected.items()
             }
             table = table.assign(protocol=protocol, **facts, epoch=table.index + 1, **marks)
-            parts[str(file)] = table, {"provenance": record}
+            parts[str(file).removeprefix(within)] = table, {"provenance": record}
     write_parts(path, parts)
 
 

@@ -2,16 +2,15 @@
 
 Usage: python -m vwta.workflow.deposit RESULTS [STUDY ...]
 
-RESULTS is the folder of a tier, such as results/full. Its networks of the synthetic and the UCI
-study become RESULTS/networks.zip, with a manifest: for each network its sha256, the digest of the
-code, the settings and the hash of the data that it was trained with. A network of a deposit is
-taken in place of a training only if all of these are those of the training. Networks of the audio
-study do not say what data they were trained on, and are left out.
+RESULTS is the folder of a tier, such as results/full. Its networks, or those of some studies,
+become RESULTS/networks.zip, with a manifest: for each network its sha256, the digest of the code,
+the settings and the hash of the data that it was trained with. A network of a deposit is taken in
+place of a training only if all of these are those of the training.
 """
 
 from __future__ import annotations
 
-__all__ = ["ARCHIVE", "Deposit", "take", "write_deposit"]
+__all__ = ["ARCHIVE", "Deposit", "data_of", "take", "write_deposit"]
 
 import json
 import sys
@@ -23,11 +22,11 @@ from zipfile import ZipFile, ZipInfo
 
 from vwta.io.bundles import MOMENT
 from vwta.io.errors import BadWeights, Damaged, DataError, explained
-from vwta.io.storage import atomic, sha256, size
+from vwta.io.storage import atomic, key, sha256, size
 from vwta.workflow.networks import check_networks, records
 
 ARCHIVE, MANIFEST = "networks.zip", "manifest.json"
-STUDIES = ("synthetic", "uci")
+STUDIES = ("synthetic", "uci", "audio")
 PATTERNS = ("seed*.safetensors", "splits.zip")
 FORMAT = 1
 
@@ -93,11 +92,11 @@ class Deposit:
     def offers(
         self,
         name: str,
-        data: Callable[[Any], str],
+        data: Callable[[Any], str | list[str]],
         code: str,
         settings: Callable[[Any], Mapping[str, Any]],
         networks: Callable[[Any], int] = lambda wildcards: 1,
-    ) -> Callable[[Any], str]:
+    ) -> Callable[[Any], str | list[str]]:
         """Input function: the data of a job that takes a network of the deposit.
 
         If there is none that was trained by the same code with the same settings, it is a file that
@@ -111,7 +110,7 @@ class Deposit:
             networks: how many networks the file must have.
         """
 
-        def of(wildcards: Any) -> str:
+        def of(wildcards: Any) -> str | list[str]:
             entry = self.files.get(name.format(**wildcards))
             if entry is None or entry["code"] != code or entry["networks"] != networks(wildcards):
                 return "no deposit"
@@ -122,26 +121,41 @@ class Deposit:
         return of
 
 
-def take(folder: Path, name: str, output: Path, data: Path) -> None:
+def data_of(name: str, files: Sequence[Path]) -> str:
+    """The hash of data, as networks name it.
+
+    Arguments:
+        name: path of a network below the results of a tier.
+        files: its data; in the audio study the files of labels, which have the hashes of features.
+    """
+    if name.startswith("audio/"):
+        return key(labels=[sha256(file) for file in sorted(files)])
+    (file,) = files
+    return sha256(file)
+
+
+def take(folder: Path, name: str, output: Path, files: Sequence[Path]) -> None:
     """Takes a network of a deposit in place of a training.
 
     Arguments:
         folder: the deposit's.
         name: path of the network below the results of a tier.
         output: file to write.
-        data: file of the data on which it must have been trained.
+        files: the data on which it must have been trained, as for :func:`data_of`.
     """
+    data = data_of(name, files)
     entry, remedy = _manifest(folder / MANIFEST)["files"][name], f"Remedy: delete {folder}"
     if sha256(folder / name) != entry["sha256"]:
         raise Damaged(folder / name, f"its hash is not that of the manifest. {remedy}")
-    if entry["data"] != sha256(data):
+    if entry["data"] != data or {record["data"] for record in records(folder / name)} != {data}:
+        where = ", ".join(map(str, files))
         raise BadWeights(
-            f"{folder / name} was trained on other data than {data}. {remedy}, and it is trained"
+            f"{folder / name} was trained on other data than {where}. {remedy}, and it is trained"
         )
     with atomic(output) as temporary:
         temporary.write_bytes((folder / name).read_bytes())
     try:
-        check_networks([str(output)], str(data))
+        check_networks([str(output)])
     except DataError:
         output.unlink()
         raise

@@ -6,7 +6,6 @@ __all__ = ["SyntheticStudy"]
 
 import itertools
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from vwta.paper.estimators import measured_in
@@ -27,7 +26,9 @@ class SyntheticStudy(Study):
         """Input function: the file that belongs to the data that the job's protocol takes."""
         return taken_from(self.drawer, pattern)
 
-    def stack_data(self, pattern: str, network: str, is_planning: bool) -> Callable[[Any], str]:
+    def stack_data(
+        self, pattern: str, network: str, exists: Callable[[str], bool], is_planning: bool
+    ) -> Callable[[Any], str]:
         """Input function: the data of a job that trains all seeds of a configuration at once.
 
         That is so if none of them has been trained yet, or all. Otherwise, such as after a seed was
@@ -35,17 +36,19 @@ class SyntheticStudy(Study):
 
         Arguments:
             pattern: of the file of data.
-            network: of the file of a network as Snakemake sees it, with the wildcard seed.
+            network: of the file of a network, with the wildcard seed.
+            exists: whether such a file exists, perhaps in a storage.
             is_planning: whether jobs are still to be chosen; a job that runs was.
         """
 
         def of(wildcards: Any) -> str:
             seeds, name, K = self["seeds"], wildcards.protocol, int(wildcards.K)
             run = [seed for seed in self.scope(name)["seeds"] if self._is_run(name, K, seed)]
-            files = [Path(network.format(**wildcards, seed=seed)) for seed in seeds]
-            exist = sum(file.exists() for file in files)
             together = len(seeds) > 1 and run == seeds
-            if is_planning and not (together and exist in (0, len(seeds))):
+            if is_planning and together:
+                found = {exists(network.format(**wildcards, seed=seed)) for seed in seeds}
+                together = len(found) == 1
+            if is_planning and not together:
                 return "no stack"  # which nothing makes, so that Snakemake takes the other rule
             return self.data(pattern)(wildcards)
 

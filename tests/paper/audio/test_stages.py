@@ -48,6 +48,7 @@ from vwta.paper.searches import Chosen, SearchFile
 from vwta.paper.training import Job
 from vwta.seeds import generator
 from vwta.training.loop import Fit, Schedule, fit
+from vwta.workflow.deposit import data_of
 
 DEGREES = {kind: 5.0 + 5 * index for index, kind in enumerate(CLASSES)}
 NOISE = Perturbation(DEGREES)
@@ -288,6 +289,15 @@ def test_interrupted_training_gives_the_same_bits(
     kept = resumed.selected["loss"], whole.selected["loss"]
     assert kept[0].epoch == kept[1].epoch
     assert all(torch.equal(value, kept[1].weights[k]) for k, value in kept[0].weights.items())
+
+
+def test_a_training_names_its_data_as_deposits_do(
+    networks: dict[str, Path], files: dict[str, Path]
+) -> None:
+    labels = [files["train"].with_name("ov2_split1.safetensors")]
+    for path in networks.values():
+        record = read_tensors(path)[1]["provenance"]
+        assert record["data"] == data_of("audio/paper", labels)
 
 
 def test_trainings_say_what_they_are(networks: dict[str, Path]) -> None:
