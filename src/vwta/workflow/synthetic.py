@@ -42,8 +42,9 @@ class SyntheticStudy(Study):
         """
 
         def of(wildcards: Any) -> str:
-            seeds, name, K = self["seeds"], wildcards.protocol, int(wildcards.K)
-            run = [seed for seed in self.scope(name)["seeds"] if self._is_run(name, K, seed)]
+            seeds, name = self["seeds"], wildcards.protocol
+            network_of = name, wildcards.model, int(wildcards.K)
+            run = [seed for seed in self.scope(name)["seeds"] if self._is_run(*network_of, seed)]
             together = len(seeds) > 1 and run == seeds
             if is_planning and together:
                 found = {exists(network.format(**wildcards, seed=seed)) for seed in seeds}
