@@ -272,7 +272,7 @@ _LOCAL: dict[str, Any] = {  # as the UCI study trains them
     "loss": lambda sizes, domain, _: local.objective(domain, local.DISTANCE),
     "criterion": lambda sizes, domain: local.objective(domain, 0.0),
     "start": _points_start,
-    "plan": {"rate": "warm_cosine", "clip": 5.0, "average": 0.08},
+    "plan": {"average": 0.08},
 }
 TRAININGS = {
     "wta": Training(_wta_network, _wta_loss, _kernel_nll, (1.0, 0.033), _wta_start),
