@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from loading import load_module
 
+collect_ignore = ["stubbed.py"]  # a program, which imports plugins
 PLUGINS = {
     "cluster": (
         "snakemake_executor_plugin_slurm",

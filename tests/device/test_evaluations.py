@@ -118,7 +118,7 @@ def of_audio(kind: str, on: Move) -> Metrics:
     found = Predictions(kind, atoms, {})
     tuning = {"methods": ["v_wta"], **SEARCH, "targets": 8}
     tried = [*audio_tuning.searched(found, targets, audio_tuning.Settings(0, tuning, NOISE))]
-    chosen = {row["method"]: row["h"] for row in tried if row["chosen"]}
+    chosen = {row["method"]: Chosen(row["h"]) for row in tried if row["chosen"]}
     truth = {name: (1.0 + index, 1) for index, name in enumerate(CLASSES)}
     return [*tried, *audio._measure(found, targets, chosen, AUDIO, truth)]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 __all__ = ["law", "objective"]
 
 import math
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -41,13 +42,16 @@ def objective(domain: Space, distance: float) -> Objective:
         distance: :math:`\lambda`; 0 for the negative log-likelihood alone.
     """
 
+    on = cache(domain.on)  # moved to a device once
+
     def loss(atoms: Atoms, y: Tensor) -> Tensor:
-        y = domain.project(y)
-        cells = domain.project(atoms.cells)
-        if y.shape[-1] == 1 and isinstance(domain, Box):
-            log_p = _on_the_line(atoms, cells, y, domain)
+        here = on(y.device)
+        y = here.project(y)
+        cells = here.project(atoms.cells)
+        if y.shape[-1] == 1 and isinstance(here, Box):
+            log_p = _on_the_line(atoms, cells, y, here)
         else:
-            log_p = local_law(atoms, cells, domain, validate_args=False).log_prob(y)
+            log_p = local_law(atoms, cells, here, validate_args=False).log_prob(y)
         if not distance:
             return -log_p.mean(-1)
         nearest = (atoms.points - y.unsqueeze(-2)).square().sum(-1).amin(-1)

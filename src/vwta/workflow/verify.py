@@ -196,8 +196,8 @@ def _faults(
     stage: str, protocol: str, dataset: str, record: Mapping[str, Any], study: str, today: Today
 ) -> Iterator[Fault]:
     """What differs between a record and what would be recorded now."""
-    if stage == "train_synthetic" and record["model"] == "local":
-        stage = "train_synthetic_local"
+    if stage in ("train_synthetic", "train_audio") and record["model"] == "local":
+        stage += "_local"
     if record["code"] != today.code(stage):
         yield Fault(stage, "other code")
     data = today.data(study, protocol, dataset)

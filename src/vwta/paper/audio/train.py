@@ -60,7 +60,7 @@ class Settings:
     score_reduction: Literal["sum", "mean"]
     validation: Literal["noised", "clean"]
     modes: Literal["each", "single"]
-    augmented: bool = False
+    augmented: bool | None = None
     signed: dict[str, Any] | None = None
     local: dict[str, float] | None = None
 
