@@ -61,7 +61,7 @@ class Tessellation:
         A point is given to the other side of a border only if it is closer to that border than
         about d + 1 times 2.2e-16, the rounding of float64, of its distance to the atom.
         """
-        if len(self._fixed) > 1 or not self._is_searched(row):
+        if not self._is_searched(row):
             return nearest_of_rows(self._fixed, y, row)
         tree = self._tree  # read once: another thread may replace it
         if tree is None:
@@ -69,8 +69,9 @@ class Tessellation:
         return nearest_of_shared(tree, self._fixed[0], y)
 
     def _is_searched(self, row: Tensor) -> bool:
-        """Whether a k-d tree finds nearest atoms faster than a comparison with all of them."""
-        return row.device.type == "cpu" and min(self._fixed.shape[1], len(row)) >= SEARCHED
+        """Whether one k-d tree finds nearest atoms faster than a comparison with all of them."""
+        rows, count, _ = self._fixed.shape
+        return rows == 1 and row.device.type == "cpu" and min(count, len(row)) >= SEARCHED
 
     def log_mass(self, cell: Tensor, kernel: Kernel) -> Tensor:
         """Log of the kernel's mass in cells `(C,)`; -inf where a twin has the cell."""
@@ -101,10 +102,11 @@ class Tessellation:
 
     def is_empty(self, cell: Tensor) -> Tensor:
         """Which cells `(C,)` belong to an earlier atom that coincides with theirs."""
+        row, atom = self.split(cell)
         if self._is_sorted(cell):
-            return twins_on_line(self._fixed[..., 0]).first[self.split(cell)] != self.split(cell)[1]
+            return twins_on_line(self._fixed[..., 0]).first[row, atom] != atom
         first = [self.twins(part).to(torch.uint8).argmax(1) for part in self._few(cell)]
-        return torch.cat(first) != self.split(cell)[1]
+        return torch.cat(first) != atom
 
     def _is_sorted(self, cell: Tensor) -> bool:
         """Whether twins are looked for among the sorted atoms of the line: not for few cells."""
