@@ -255,10 +255,11 @@ ONLY_PLANE: dict[str, Callable[[Generator], Atoms]] = {
 KINDS = ["batches", "single precision", "uniform", "bandwidths of atoms"]  # of any position
 PLANE = [*FLAT, *ONLY_PLANE, *KINDS]
 LINE = [*FLAT, *KINDS]
+SPACE = [*FLAT, *KINDS]
 
 
 def flat_law(category: str, seed: int, d: int) -> Law:
-    """A law of the line (`d` = 1) or the plane."""
+    """A law of the line (`d` = 1), the plane or space."""
     rng = np.random.default_rng([*category.encode(), d, seed])
     rows = 3 if category == "batches" else 1
     positions = [name for name in FLAT if name != "many"]

@@ -32,7 +32,7 @@ def test_one_atom_in_closed_form_within_the_stated_error(d: int, h: float) -> No
 
 @pytest.mark.parametrize("d", [3, 4])
 def test_volumes_tile_the_box_within_the_stated_error(d: int) -> None:
-    flat = VoronoiMixture(cloud(d, 12), even(12), Uniform(), Box(-1.0, 1.0))
+    flat = VoronoiMixture(cloud(d, 12), even(12), Uniform(), Box(-1.0, 1.0), Directions())
     volume = flat.log_cell_mass.exp()
     error = (volume * flat.log_cell_mass_error).square().sum().sqrt()
     assert abs(volume.sum().item() - 2**d) < 5 * error.item()

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from vwta import Box
-from vwta.geometry.ordered import ends_of_cells, twins_on_line
+from vwta.geometry.ordered import ends_of_cells, twins
 
 BOXES = {
     "bounded": Box(-1.0, 1.0),
@@ -50,10 +50,16 @@ def test_ends_of_cells(name: str, every: bool) -> None:
         assert ends_of_cells(x, row, atom, box).tolist() == right
 
 
-def test_twins() -> None:
+@pytest.mark.parametrize("e", [1, 2, 4])
+def test_twins(e: int) -> None:
     for seed in range(30):
-        x = atoms(seed, rows=3)
-        same = x[:, :, None] == x[:, None, :]
-        first, shared = twins_on_line(x)
+        points = torch.stack([atoms(seed, rows=3 * e)[i::e] for i in range(e)], -1)
+        same = (points[:, :, None] == points[:, None]).all(-1)
+        first, shared = twins(points)
         assert torch.equal(first, same.to(torch.uint8).argmax(2))
         assert torch.equal(shared, same.sum(2) > 1)
+
+
+def test_zeros_of_either_sign_are_the_same_place() -> None:
+    points = torch.tensor([[[0.0, 1.0], [0.0, -1.0], [-0.0, 1.0], [-0.0, -1.0]]])
+    assert twins(points).first.tolist() == [[0, 1, 0, 1]]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from vwta import Box, Gaussian, Sphere, VonMisesFisher, VoronoiMixture
-from vwta.geometry.cells import SEARCHED
+from vwta.geometry.cells import SEARCHED, Tessellation
 from vwta.geometry.winners import nearest_of_rows, nearest_of_shared, place_tree
 
 
@@ -68,7 +68,59 @@ def test_a_law_is_the_same_with_and_without_a_tree(space: Box | Sphere) -> None:
     atoms = space.project(torch.randn(SEARCHED, e, dtype=torch.float64, generator=generator))
     y = space.project(torch.randn(SEARCHED, e, dtype=torch.float64, generator=generator))
     law = VoronoiMixture(atoms, torch.full((SEARCHED,), 1 / SEARCHED).double(), kernel, space)
+    cells = torch.cat([law.cell_of(point[None]) for point in y])
     apart = torch.cat([law.log_prob(point[None]) for point in y])
     assert law._cells._tree is None
-    assert torch.equal(law.log_prob(y), apart)
+    assert torch.equal(law.cell_of(y), cells)
     assert law._cells._tree is not None
+    # Processors may round sums over the edges of one cell and of many in another order.
+    assert torch.allclose(law.log_prob(y), apart, rtol=1e-14, atol=1e-14)
+
+
+def spied(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many points each search for nearest atoms was for."""
+    sizes: list[int] = []
+    find = Tessellation._find_nearest
+
+    def spy(cells: Tessellation, y: Tensor, row: Tensor) -> Tensor:
+        sizes.append(len(y))
+        return find(cells, y, row)
+
+    monkeypatch.setattr(Tessellation, "_find_nearest", spy)
+    return sizes
+
+
+@pytest.mark.parametrize("rows", [(), (30,)])
+def test_a_sweep_over_bandwidths_searches_once(
+    rows: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator = torch.Generator().manual_seed(6)
+    atoms = torch.rand(*rows, 7, 2, generator=generator)
+    y = torch.rand(30, 2, generator=generator)
+    law = VoronoiMixture(atoms, torch.full((*rows, 7), 1 / 7), Gaussian(0.2), Box(0.0, 1.0))
+    bandwidths = torch.tensor([0.1, 0.2, 0.4])
+    apart = torch.stack(
+        [
+            VoronoiMixture(atoms, law.masses, Gaussian(float(h)), law.space).log_prob(y)
+            for h in bandwidths
+        ]
+    )
+    sizes = spied(monkeypatch)
+    assert torch.equal(torch.stack([law.with_bandwidth(h).log_prob(y) for h in bandwidths]), apart)
+    axes = (-1, *(1 for _ in range(1 + len(rows))))
+    both = law.with_bandwidth(bandwidths.view(axes))
+    swept = both.log_prob(y) if rows else both.log_prob(y[:, None]).T
+    torch.testing.assert_close(swept, apart)
+    assert sizes == [30]
+
+
+def test_targets_changed_in_place_are_searched_again() -> None:
+    atoms = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
+    law = VoronoiMixture(atoms, torch.full((2,), 0.5).double(), Gaussian(0.2), Box(0.0, 1.0))
+    y = torch.full((3, 2), 0.1, dtype=torch.float64)
+    assert law.cell_of(y).tolist() == [0, 0, 0]
+    y[1] = 0.9
+    found = law.cell_of(y)
+    assert found.tolist() == [0, 1, 0]
+    found += 5
+    assert law.cell_of(y).tolist() == [0, 1, 0]

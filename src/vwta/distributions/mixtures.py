@@ -163,7 +163,7 @@ class VoronoiMixture(Atoms):
             :class:`Uniform` on the sphere; its `h` is a number or broadcasts against `(*, K)`.
         space: :class:`Box` or :class:`Sphere`.
         directions: estimate volumes along directions (the paper: `Directions(40, random=True)`)
-            where they could be exact; also how finely to do so in three and more dimensions.
+            where they could be exact; also how finely to do so in four and more dimensions.
         centres: centres of the kernels, `(*, K, e)`, anywhere; the atoms if None. The kernels are
             then :math:`K_{h_k}(c_k, y)`, cut to the cells of the atoms. Detach the points to keep
             the cells constant while centres, bandwidths and masses are trained.
@@ -269,9 +269,12 @@ class VoronoiMixture(Atoms):
     def cell_of(self, value: Tensor) -> Tensor:
         """Index of the Voronoi cell of `y` `(*, e)`: the nearest atom, the first of equals."""
         value = self._target(value)
-        shape = broadcast_shapes(value.shape[:-1], self.batch_shape)
+        every = broadcast_shapes(value.shape[:-1], self.batch_shape)
+        # Axes along which laws differ by their bandwidths alone share the search.
+        rows = self._rows[tuple(slice(None if s else 1) for s in self._rows.stride())]
+        shape = broadcast_shapes(value.shape[:-1], rows.shape)
         y = value.detach().to(self._cells.points).expand(*shape, -1).reshape(-1, value.shape[-1])
-        return self._cells.nearest(y, self._rows.expand(shape).flatten()).view(shape)
+        return self._cells.nearest(y, rows.expand(shape).flatten()).view(shape).expand(every)
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self.space.normalise(self._target(value), "y", self._validate_args)
@@ -355,8 +358,9 @@ class VoronoiMixture(Atoms):
         own = masses[batch, atom]
         shared = self._cells.has_twin(cell)
         if shared.any():
-            twins = self._cells.twins(cell[shared])
-            own = own.masked_scatter(shared, (masses[batch[shared]] * twins).sum(-1))
+            place = self._cells.twins().first[self._rows.reshape(-1)]
+            total = torch.zeros_like(masses).scatter_add(1, place, masses)
+            own = torch.where(shared, total[batch, place[batch, atom]], own)
         return safe_log(own)
 
     def _first_twin(self, atom: Tensor) -> Tensor:
@@ -366,9 +370,7 @@ class VoronoiMixture(Atoms):
         shared = self._cells.has_twin(cell)
         if not shared.any():
             return atom
-        first = pairs % self.components
-        first[shared] = self._cells.twins(cell[shared]).to(torch.uint8).argmax(1)
-        return first[which].view(atom.shape)
+        return self._cells.twins().first[self._cells.split(cell)][which].view(atom.shape)
 
     def _every_cell(self, name: str) -> Tensor:
         pairs = torch.arange(self._rows.numel() * self.components, device=self.points.device)

@@ -7,7 +7,7 @@ where the rays from the atom along a frame's axes do. If no border cuts it, it i
 
 from __future__ import annotations
 
-__all__ = ["Blocks", "block_reach", "cross_boxes"]
+__all__ = ["Blocks", "block_reach", "cross_boxes", "repeated"]
 
 from dataclasses import dataclass, fields
 
@@ -141,7 +141,7 @@ def cross_boxes(points: Tensor, row: Tensor, atom: Tensor, space: Box) -> tuple[
     z = points[row, atom]
     apart = points[row] - z[:, None]
     square = (apart**2).sum(-1)
-    same = (square == 0) | _repeated(points)[row]
+    same = (square == 0) | repeated(points)[row]
     normals, to_side = space.sides(z)
     offset = torch.cat([square.masked_fill(same, torch.inf) / 2, to_side], 1)
     normal = torch.cat([apart, normals.expand(len(z), -1, -1)], 1)
@@ -150,7 +150,7 @@ def cross_boxes(points: Tensor, row: Tensor, atom: Tensor, space: Box) -> tuple[
     return _cross_box(axes, normal, offset), _cross_box(across, normal, offset)
 
 
-def _repeated(points: Tensor) -> Tensor:
+def repeated(points: Tensor) -> Tensor:
     """Whether an atom lies where an earlier one does, `(B, K)`: its borders are that one's."""
     scale = torch.arange(1, points.shape[-1] + 1, dtype=points.dtype, device=points.device).sqrt()
     order = (points * scale).sum(-1).argsort(dim=1, stable=True)

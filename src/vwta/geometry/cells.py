@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["Tessellation"]
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -14,22 +15,24 @@ from vwta.geometry.directions import Directions, Rays, SphereRays
 from vwta.geometry.kernels import Kernel, Uniform, sample_sphere, sphere_moments
 from vwta.geometry.memory import slices
 from vwta.geometry.moments import sector_moments
-from vwta.geometry.ordered import FEW, twins_on_line
+from vwta.geometry.ordered import FEW, Twins, twins
 from vwta.geometry.polygons import walk
 from vwta.geometry.polytopes import sample_polytopes
 from vwta.geometry.sectors import cell_mass, sample_sectors, sector_masses
+from vwta.geometry.solid_cells import SolidCells
 from vwta.geometry.solids import SolidRays
 from vwta.geometry.spaces import Box, Space, Sphere
 from vwta.geometry.surfaces import Edges
 from vwta.geometry.winners import PlaceTree, nearest_of_rows, nearest_of_shared, place_tree
 
+KEPT = 2**22  # numbers: targets longer than this are not kept with their nearest atoms
 DRAWS = 2**16  # samples drawn at once: they fit into the cache
 SEARCHED = 64  # atoms and points from which on a k-d tree is faster than comparing all
 SECTORS = 2**11  # sectors whose moments are computed at once
 
 
 class Tessellation:
-    """Voronoi cells of atoms, exact in one and two dimensions and on the sphere.
+    """Voronoi cells of atoms, exact in one, two and three dimensions and on the sphere.
 
     A cell is named by its number `row * K + atom`. Nothing here depends on a bandwidth, so that one
     tessellation serves a whole sweep. It serves many threads at once, too: what has been found is
@@ -43,13 +46,16 @@ class Tessellation:
 
     def __init__(self, points: Tensor, space: Space, directions: Directions | None) -> None:
         self.dim = space.dim(points.shape[-1])
-        planar = self.dim == 2
+        planar, solid = self.dim == 2, self.dim == 3 and directions is None
         self.points, self.space = space.snap(points), space
-        self.directions = directions or (None if planar else Directions())
+        self.directions = directions or (None if planar or solid else Directions())
         self._fixed = self.points.detach()
         self._polygons = _Polygons(self._fixed, space) if planar else None
+        self._solids = SolidCells(self._fixed, space) if solid and isinstance(space, Box) else None
         self._rays: tuple[Tensor, Rays | SolidRays] | None = None
         self._tree: PlaceTree | None = None
+        self._twins: Twins | None = None
+        self._winners: _Winners | None = None
 
     def split(self, cell: Tensor) -> tuple[Tensor, Tensor]:
         """Row and atom, `(C,)` each, of cells `(C,)` given by number."""
@@ -60,7 +66,22 @@ class Tessellation:
 
         A point is given to the other side of a border only if it is closer to that border than
         about d + 1 times 2.2e-16, the rounding of float64, of its distance to the atom.
+
+        The atoms found last are kept, since a sweep over bandwidths asks for them again; but not on
+        a GPU, which would have to wait until they are compared.
         """
+        if y.device.type != "cpu":
+            return self._find_nearest(y, row)
+        last = self._winners  # read once: another thread may replace it
+        if last is not None and torch.equal(last.y, y) and torch.equal(last.row, row):
+            return last.atom.clone()
+        atom = self._find_nearest(y, row)
+        if y.numel() <= KEPT:
+            self._winners = _Winners(y.clone(), row.clone(), atom.clone())
+        return atom
+
+    def _find_nearest(self, y: Tensor, row: Tensor) -> Tensor:
+        """:meth:`nearest`, whatever was found before."""
         if not self._is_searched(row):
             return nearest_of_rows(self._fixed, y, row)
         tree = self._tree  # read once: another thread may replace it
@@ -75,9 +96,12 @@ class Tessellation:
 
     def log_mass(self, cell: Tensor, kernel: Kernel) -> Tensor:
         """Log of the kernel's mass in cells `(C,)`; -inf where a twin has the cell."""
-        if self.directions is None:
+        if self._solids is not None:
+            mass = self._solids.log_mass(self.points, cell, kernel)
+        elif self.directions is None:
             return self._polygon_mass(cell, kernel)
-        mass = self.rays_of(cell).log_mass(self.points, kernel)
+        else:
+            mass = self.rays_of(cell).log_mass(self.points, kernel)
         return torch.where(self.is_empty(cell), torch.full_like(mass, -math.inf), mass)
 
     def log_mass_error(self, cell: Tensor, kernel: Kernel) -> Tensor:
@@ -86,36 +110,41 @@ class Tessellation:
             return torch.zeros(len(cell), dtype=self.points.dtype, device=cell.device)
         return self.rays_of(cell).error(self._fixed, kernel)
 
-    def twins(self, cell: Tensor) -> Tensor:
-        """Which of the `K` atoms coincide with each cell's own, and itself: a mask `(C, K)`."""
-        row, atom = self.split(cell)
-        return (self._fixed[row] == self._fixed[row, atom][:, None]).all(-1)
+    def twins(self) -> Twins:
+        """Which atoms coincide, `(B, K)`; found by sorting, and kept."""
+        found = self._twins  # read once: another thread may replace it
+        if found is None:
+            self._twins = found = twins(self._fixed)
+        return found
 
     def has_twin(self, cell: Tensor) -> Tensor:
         """Which cells' atoms `(C,)` coincide with another one."""
         if self._polygons is not None:
             return self._polygons.select(cell).twin
         if self._is_sorted(cell):
-            return twins_on_line(self._fixed[..., 0]).shared[self.split(cell)]
-        counts = [self.twins(part).sum(1) for part in self._few(cell)]
-        return torch.cat(counts) > 1
+            return self.twins().shared[self.split(cell)]
+        return torch.cat([same.sum(1) for same in self._coincide(cell)]) > 1
 
     def is_empty(self, cell: Tensor) -> Tensor:
         """Which cells `(C,)` belong to an earlier atom that coincides with theirs."""
+        if self._polygons is not None:
+            return self._polygons.select(cell).empty
         row, atom = self.split(cell)
         if self._is_sorted(cell):
-            return twins_on_line(self._fixed[..., 0]).first[row, atom] != atom
-        first = [self.twins(part).to(torch.uint8).argmax(1) for part in self._few(cell)]
+            return self.twins().first[row, atom] != atom
+        first = [same.to(torch.uint8).argmax(1) for same in self._coincide(cell)]
         return torch.cat(first) != atom
 
     def _is_sorted(self, cell: Tensor) -> bool:
-        """Whether twins are looked for among the sorted atoms of the line: not for few cells."""
-        return self.dim == 1 and len(cell) >= FEW * len(self._fixed)
+        """Whether twins are looked for among sorted atoms: not for few cells."""
+        return self._twins is not None or len(cell) >= FEW * len(self._fixed)
 
-    def _few(self, cell: Tensor) -> list[Tensor]:
-        """Parts of cells `(C,)` whose atoms can all be compared with theirs at once."""
+    def _coincide(self, cell: Tensor) -> Iterator[Tensor]:
+        """Which of the `K` atoms coincide with each cell's own: masks `(N, K)`, part by part."""
         size = self.points.shape[1] * (self.points.shape[2] * 9 + 9)
-        return [cell[part] for part in slices(len(cell), size)]
+        for part in slices(len(cell), size):
+            row, atom = self.split(cell[part])
+            yield (self._fixed[row] == self._fixed[row, atom][:, None]).all(-1)
 
     def moments(self, cell: Tensor, kernel: Kernel) -> tuple[Tensor, Tensor]:
         """Means over cells `(C, e)` of `y - z` and of its squares, under the cut kernel.
@@ -124,6 +153,8 @@ class Tessellation:
         """
         row, atom = self.split(cell)
         z = self._fixed[row, atom]
+        if self._solids is not None:
+            return self._solids.moments(cell, kernel)
         if self._polygons is None:
             return self.rays_of(cell).means(self._fixed, kernel)
         mass = self._polygon_mass(cell, kernel).detach().exp()[:, None]
@@ -146,7 +177,7 @@ class Tessellation:
 
         They are `(R + 1, C, e)` each; their scatter is the error.
         """
-        if self._polygons is None:
+        if self._polygons is None and self._solids is None:
             return self.rays_of(cell).replicates(self._fixed, kernel)
         first, second = self.moments(cell, kernel)
         return first.expand(2, -1, -1), second.expand(2, -1, -1)
@@ -204,6 +235,14 @@ class Tessellation:
             assert isinstance(self.space, Box)
             return SolidRays(self._fixed, row, atom, self.space, how)
         return Rays(self._fixed, row, atom, self.space, how)
+
+
+class _Winners(NamedTuple):
+    """The nearest atoms `(N,)` of points `y` `(N, e)` in their rows `(N,)`."""
+
+    y: Tensor
+    row: Tensor
+    atom: Tensor
 
 
 class _Selection(NamedTuple):

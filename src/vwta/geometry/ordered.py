@@ -1,8 +1,8 @@
-"""Atoms on the line in their order: what ends each cell, and which atoms share a place."""
+"""Atoms in their order: what ends each cell of the line, and which atoms share a place."""
 
 from __future__ import annotations
 
-__all__ = ["FEW", "Twins", "ends_of_cells", "twins_on_line"]
+__all__ = ["FEW", "Twins", "ends_of_cells", "twins"]
 
 from typing import NamedTuple
 
@@ -26,15 +26,19 @@ class Twins(NamedTuple):
     shared: Tensor
 
 
-def twins_on_line(x: Tensor) -> Twins:
-    """Which of the atoms `(B, K)` share a place.
+def twins(points: Tensor) -> Twins:
+    """Which of the atoms `(B, K, e)` share a place.
 
     Example:
-        >>> twins_on_line(torch.tensor([[0.5, 0.2, 0.5]])).first
+        >>> twins(torch.tensor([[[0.5], [0.2], [0.5]]])).first
         tensor([[0, 1, 0]])
     """
-    placed, order = x.sort(dim=1, stable=True)
-    start, after = _runs(placed)
+    count = points.shape[1]
+    order = torch.arange(count, device=points.device).expand(points.shape[:2])
+    for x in reversed(points.unbind(-1)):  # by the last coordinate, ..., by the first
+        order = order.gather(1, x.gather(1, order).sort(dim=1, stable=True).indices)
+    placed = points.gather(1, order[..., None].expand_as(points))
+    start, after = _runs((placed[:, 1:] != placed[:, :-1]).any(-1))
     first, shared = order.gather(1, start), after - start > 1
     return Twins(*(torch.empty_like(part).scatter_(1, order, part) for part in (first, shared)))
 
@@ -70,7 +74,7 @@ def _compared(x: Tensor, row: Tensor, z: Tensor) -> Tensor:
 def _sorted(x: Tensor) -> Tensor:
     """The next atoms above and below all atoms, or -1, `(B, K, 2)`."""
     placed, order = x.sort(dim=1, stable=True)
-    start, after = _runs(placed)
+    start, after = _runs(placed[:, 1:] > placed[:, :-1])
     before = start.gather(1, (start - 1).clamp_min(0)).masked_fill_(start == 0, -1)
     after = after.masked_fill(after == x.shape[1], -1)
     found = []
@@ -80,12 +84,15 @@ def _sorted(x: Tensor) -> Tensor:
     return torch.stack(found, -1)
 
 
-def _runs(placed: Tensor) -> tuple[Tensor, Tensor]:
-    """Start and end of the run of equals around each of sorted numbers, `(B, K)` each."""
-    count = placed.shape[1]
-    place = torch.arange(count, device=placed.device).expand(placed.shape)
-    fresh = torch.ones_like(placed, dtype=torch.bool)
-    fresh[:, 1:] = placed[:, 1:] > placed[:, :-1]
+def _runs(differs: Tensor) -> tuple[Tensor, Tensor]:
+    """Start and end of the run of equals around each of sorted atoms, `(B, K)` each.
+
+    Arguments:
+        differs: whether each atom but the first differs from the one before, `(B, K - 1)`.
+    """
+    fresh = torch.cat([differs.new_ones(len(differs), 1), differs], 1)
+    count = fresh.shape[1]
+    place = torch.arange(count, device=fresh.device).expand(fresh.shape)
     start = place.masked_fill(~fresh, 0).cummax(1).values
     after = place.masked_fill(~fresh, count).flip(1).cummin(1).values.flip(1)
     end = torch.full_like(after, count)

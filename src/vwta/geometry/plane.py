@@ -27,11 +27,9 @@ NEARLY = 1e-6  # angle between nearly parallel lines
 class Plane:
     """The plane as a :class:`Surface`; positions are relative to the atom."""
 
-    diameter = math.inf
+    diameter, blurred = math.inf, BLURRED
 
-    def bisectors(
-        self, normals: list[Tensor], points: Tensor, row: Tensor, z: Tensor
-    ) -> list[Tensor]:
+    def bisectors(self, normals: list[Tensor], others: Tensor, z: Tensor) -> list[Tensor]:
         return normals
 
     def bisector(self, normal: Tensor, apart: Tensor, z: Tensor) -> Tensor:
@@ -95,6 +93,20 @@ class Plane:
         for n in normals:
             n[far] = n[far].masked_fill_(hidden, 0.0)
         return replace(lines, near=near, normals=normals)
+
+    def influence(self, edges: Edges) -> Tensor:
+        return 4 * (edges.a**2 + torch.maximum(edges.s1**2, edges.s2**2))
+
+    def depends_on_all(self, lines: Lines, within: Tensor) -> Tensor:
+        """See :meth:`Surface.depends_on_all`.
+
+        Only lines that face nearly the same way are ever hidden by one another. Where no two of
+        those within reach do, all of them are kept, whatever lines are further away.
+        """
+        turn = torch.atan2(lines.normals[1], lines.normals[0])
+        turn, _ = turn.masked_fill_(lines.near > within[:, None], math.nan).sort(1)  # nan: last
+        around = turn[:, 0] + 2 * math.pi - turn.nan_to_num(-math.inf).amax(1)
+        return (turn.diff() <= 2 * NEARLY).any(1) | (around <= 2 * NEARLY)
 
     def _nearest_parallel(self, lines: Lines, line: Tensor, ahead: Tensor) -> Tensor:
         """The nearest to the atom of the lines that are parallel to `line` and lie ahead too.

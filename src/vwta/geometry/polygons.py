@@ -1,28 +1,28 @@
 """Voronoi cells in the plane and on the sphere, as lists of edges.
 
-A cell is found by a walk around its border: from the foot on the nearest line, follow each line to
-the first other line that it meets. Which one that is follows from two numbers: `slack` is the
-distance to a line (its sine on the sphere) and `rate` the speed of approach.
+The border of a cell is found among all lines, or among those of the nearest atoms if this is shown
+to make no difference: an atom more than twice as far as the farthest corner cannot cut the cell.
 """
 
 from __future__ import annotations
 
-__all__ = ["corners", "walk"]
-
-import math
+__all__ = ["corners", "walk", "walk_all", "walk_near"]
 
 import torch
 from torch import Tensor
 
-from vwta.geometry.plane import Plane
-from vwta.geometry.spaces import Box, Space, Sphere
-from vwta.geometry.sphere import UnitSphere
-from vwta.geometry.surfaces import Edges, Lines, Surface, finite
+from vwta.geometry.borders import Borders, borders
+from vwta.geometry.neighbours import Neighbours
+from vwta.geometry.spaces import Box, Space
+from vwta.geometry.surfaces import Edges, Lines, finite
 
+LINES = 2**18  # lines in memory at once, for as many cells as they surround
 CELLS = 2048  # cells walked at once: their lines fit into the cache
-PLANE, SPHERE = Plane(), UnitSphere()
-
-Step = tuple[Tensor, Tensor, Tensor, Tensor]  # cell, line, start and end of edges, (C,) each
+NEAREST = 20  # atoms among which a cell is looked for first
+SHARE = 4  # where more than this part of the atoms would be needed, a fourth, all are taken
+MARGIN = 1 + 2.0**-9  # of squared distances: far above rounding
+WORTH = 2**18  # lines of all atoms around some cells from which on it pays to find the nearest
+REST = 2**16  # such lines around the cells that are left, up to which all are taken
 
 
 @torch.no_grad()
@@ -40,15 +40,59 @@ def walk(points: Tensor, row: Tensor, atom: Tensor, space: Space) -> tuple[Edges
         those among them whose twin comes first: it has the cell, they are empty, without edges.
         A lone atom on the sphere has no edges either.
     """
-    parts, twins, empties = [], [], []
-    for start in range(0, max(len(row), 1), CELLS):
-        some = slice(start, start + CELLS)
-        edges, twin, empty = _walk_some(points, row[some], atom[some], space)
-        edges.cell += start
-        parts.append(edges)
-        twins.append(twin)
-        empties.append(empty)
-    return Edges.cat(parts), torch.cat(twins), torch.cat(empties)
+    by_nearest = _is_local(points, row)
+    return (walk_near if by_nearest else walk_all)(points, row, atom, space)
+
+
+def walk_all(
+    points: Tensor, row: Tensor, atom: Tensor, space: Space
+) -> tuple[Edges, Tensor, Tensor]:
+    """:func:`walk` among all lines, in a time that grows as K for each cell."""
+    found = []
+    step = max(1, min(CELLS, LINES // points.shape[1]))
+    for start in range(0, max(len(row), 1), step):
+        some = slice(start, start + step)
+        part = borders(points, row[some], atom[some], space)
+        part.edges.cell += start
+        found.append((part.edges, part.twin, part.empty))
+    edges, twin, empty = zip(*found, strict=True)
+    return Edges.cat(list(edges)), torch.cat(twin), torch.cat(empty)
+
+
+def walk_near(
+    points: Tensor, row: Tensor, atom: Tensor, space: Space
+) -> tuple[Edges, Tensor, Tensor]:
+    """:func:`walk` among the lines of the nearest atoms, and of twice as many where need be.
+
+    In the plane the edges have the same bits as those found among all lines: the lines left out lie
+    behind all corners by far more than rounding. On the sphere corners carry the rounding of the
+    corners before, and parts of another size are rounded otherwise, by 1e-16.
+    """
+    neighbours, extent = Neighbours(points, row, atom), _extent(points, row, atom, space)
+    twin, empty = (torch.zeros_like(row, dtype=torch.bool) for _ in range(2))
+    parts: list[Edges] = []
+    todo, count, rest = torch.arange(len(row)), NEAREST, [row[:0]]
+    while len(todo) * points.shape[1] > REST and count * SHARE <= points.shape[1]:
+        again = [row[:0]]
+        for cell in todo.split(max(1, min(CELLS, LINES // count))):
+            among, square = neighbours.nearest(cell, count)
+            here = points, row[cell], atom[cell], space, among
+            found = borders(*here)
+            reach = _reach(found.edges, len(cell))
+            closed = square > reach
+            sure = closed & ~_depends_on_all(found, here, closed, reach, extent)
+            again.append(cell[~closed])
+            rest.append(cell[closed & ~sure])
+            kept = found.edges[sure[found.edges.cell]]
+            kept.cell = cell[kept.cell]
+            parts.append(kept)
+            twin[cell], empty[cell] = found.twin, found.empty
+        todo, count = torch.cat(again), 2 * count
+    cell = torch.cat([todo, *rest])
+    edges, twin[cell], empty[cell] = walk_all(points, row[cell], atom[cell], space)
+    edges.cell = cell[edges.cell]
+    edges = Edges.cat([*parts, edges])
+    return edges[torch.sort(edges.cell, stable=True).indices], twin, empty
 
 
 def corners(points: Tensor, box: Box) -> list[Tensor]:
@@ -74,74 +118,40 @@ def corners(points: Tensor, box: Box) -> list[Tensor]:
     return list(starts.split(torch.bincount(edges.cell, minlength=len(points)).tolist()))
 
 
-def _walk_some(
-    points: Tensor, row: Tensor, atom: Tensor, space: Space
-) -> tuple[Edges, Tensor, Tensor]:
-    """:func:`walk` for as many cells as fit into the cache."""
-    surface: Surface = SPHERE if isinstance(space, Sphere) else PLANE
-    lines, twin, empty = Lines.around(surface, points, row, atom, space)
-    cell = torch.nonzero(~empty)[:, 0]
-    lines = surface.tell_apart(lines.keep(cell))
-    found = lines.near.amin(1) < math.inf  # a lone atom on the sphere has no border
-    cell, lines = cell[found], lines.keep(found)
-
-    line = first = lines.near.argmin(1)  # the nearest line: its foot lies on the border
-    position = begin = lines.foot(line)
-    corner = torch.full(row.shape, math.nan, dtype=points.dtype, device=row.device)
-    turned = torch.zeros_like(position[:, 0])
-    steps: list[Step] = []
-    while len(cell):
-        s1 = surface.along(lines, position, line)
-        hit, s2, position, found = surface.next_corner(lines, position, line, s1)
-        turned = turned + surface.angle(lines.distance(line), s1, s2)
-        closed = found & (hit == first)
-        corner[cell[closed]] = surface.along(lines, position, hit)[closed]
-        over = found & ~closed & (turned > 2 * math.pi - 1e-9)  # on a twin of the first line
-        if over.any():
-            s2 = torch.where(over, surface.ahead(s1, surface.along(lines, begin, line)), s2)
-        steps.append((cell, line, s1, s2))
-        if not found.all():
-            lone = s1[~found] + math.pi
-            steps.append((cell[~found], line[~found], lone, lone + math.pi))
-        line, alive = hit, torch.nonzero(found & ~closed & ~over)[:, 0]
-        if len(alive) < len(cell):
-            cell, line, first, turned = cell[alive], line[alive], first[alive], turned[alive]
-            position, begin, lines = position[alive], begin[alive], lines.keep(alive)
-        if len(cell) and len(steps) > lines.near.shape[1] + 4:
-            raise RuntimeError(
-                f"the border of the cell of the point {points[row, atom][cell[0]].tolist()} did "
-                f"not close after {len(steps)} edges: its atoms are too close to tell them apart"
-            )
-    if steps:
-        steps[0] = _from_corner(steps[0], corner, surface)
-    return _gather(steps, points, row, atom, space, surface), twin, empty
+def _is_local(points: Tensor, row: Tensor) -> bool:
+    """Whether cells of rows `(C,)` are found faster among the nearest atoms."""
+    count = points.shape[1]
+    worth = count >= SHARE * NEAREST and count * len(row) >= WORTH
+    return worth and points.device.type == "cpu" and bool(points.isfinite().all())
 
 
-def _from_corner(step: Step, corner: Tensor, surface: Surface) -> Step:
-    """Let first edges, begun somewhere along their line, start where the walk came back to it."""
-    cell, line, start, end = step
-    corner = -surface.ahead(-start, -corner[cell])
-    return cell, line, torch.where(corner.isnan(), start, corner), end
+def _extent(points: Tensor, row: Tensor, atom: Tensor, space: Space) -> Tensor:
+    """At least the distance of every line from its atom."""
+    extent = torch.linalg.vector_norm(points.amax((0, 1)) - points.amin((0, 1)))
+    _, to_side = space.sides(points[row, atom])
+    return torch.cat([extent[None], finite(to_side).flatten()]).amax()
 
 
-def _gather(
-    steps: list[Step], points: Tensor, row: Tensor, atom: Tensor, space: Space, surface: Surface
-) -> Edges:
-    """Edges in the order of their cells, with the geometry of their lines."""
-    empty = (row[:0], row[:0], points.new_zeros(0), points.new_zeros(0))
-    cell, line, s1, s2 = (torch.cat(x) for x in zip(empty, *steps, strict=True))
-    cell, order = torch.sort(cell, stable=True)
-    line, s1, s2 = line[order], s1[order], s2[order]
-    z, count = points[row, atom][cell], points.shape[1]
-    apart = points[row[cell], line.clamp_max(count - 1)] - z
-    distance = torch.linalg.vector_norm(apart, dim=-1)
-    normal = surface.bisector(apart / distance.clamp_min(1e-300)[:, None], apart, z)
-    a = distance / 2
-    side_normals, to_side = space.sides(z)
-    if len(side_normals):
-        is_side, side = line >= count, (line - count).clamp_min(0)
-        normal = torch.where(is_side[:, None], side_normals[side], normal)
-        a = torch.where(is_side, finite(to_side).gather(1, side[:, None])[:, 0], a)
-    foot = surface.foot(z, normal, a)
-    b, tangent = surface.cosine(foot, z), surface.heading(foot, normal)
-    return Edges(surface, cell, line, a, b, *surface.unwind(s1, s2), normal, foot, tangent)
+def _reach(edges: Edges, cells: int) -> Tensor:
+    """Square of the distance beyond which no atom can cut any of the cells, `(C,)`."""
+    reach = edges.a.new_zeros(cells)
+    reach.scatter_reduce_(0, edges.cell, edges.surface.influence(edges), "amax")
+    return reach * MARGIN
+
+
+def _depends_on_all(
+    found: Borders,
+    here: tuple[Tensor, Tensor, Tensor, Space, Tensor],
+    closed: Tensor,
+    reach: Tensor,
+    extent: Tensor,
+) -> Tensor:
+    """Which of the cells `(C,)` need all lines to tell which are hidden, although `closed`."""
+    surface = found.edges.surface
+    far = torch.nonzero(closed & (found.least * surface.blurred <= extent))[:, 0]
+    depends = torch.zeros_like(closed)
+    if len(far):
+        points, row, atom, space, among = here
+        lines, _, _ = Lines.around(surface, points, row[far], atom[far], space, among[far])
+        depends[far] = surface.depends_on_all(lines, reach[far].sqrt() / 2)
+    return depends

@@ -1,5 +1,7 @@
 r"""Cells in three and more dimensions, seen along directions that fit them and their kernels.
 
+In three dimensions they serve where `Directions` are given: :mod:`solid_cells` beside is exact.
+
 A kernel's mass in a cell is a mean over directions, see :mod:`vwta.geometry.directions`. Where a
 cell is long or thin, few directions hold most of the mass. They are drawn from a mixture: evenly,
 and towards points of boxes of several sizes that fit the cell, so that some part of the mixture

@@ -21,18 +21,17 @@ from vwta.geometry.spaces import Sphere, unit
 from vwta.geometry.surfaces import PARALLEL, Edges, Lines
 
 HALF_PI = math.pi / 2
+BLURRED = 2.0**-36  # distance of atoms below which rounding, 1e-16, is no small part of it
 RING = 30.0  # exp(-RING) is 1e-13: what moments have left beyond the outermost node along a ray
 
 
 class UnitSphere:
     """The unit sphere as a :class:`Surface`; positions are unit vectors."""
 
-    diameter = math.pi
+    diameter, blurred = math.pi, math.inf
 
-    def bisectors(
-        self, normals: list[Tensor], points: Tensor, row: Tensor, z: Tensor
-    ) -> list[Tensor]:
-        middle = points[row] + z[:, None]
+    def bisectors(self, normals: list[Tensor], others: Tensor, z: Tensor) -> list[Tensor]:
+        middle = others + z[:, None]
         return list(_through(torch.stack(normals, -1), middle).unbind(-1))
 
     def bisector(self, normal: Tensor, apart: Tensor, z: Tensor) -> Tensor:
@@ -86,6 +85,20 @@ class UnitSphere:
     def tell_apart(self, lines: Lines) -> Lines:
         """All lines: nothing is far away."""
         return lines
+
+    def influence(self, edges: Edges) -> Tensor:
+        """See :meth:`Surface.influence`.
+
+        A cell within an angle r < pi/2 of its atom is not cut by atoms at angles above 2 r, that
+        is, at distances above 2 sin(r). Edges that go further are at the mercy of every atom.
+        """
+        s = torch.maximum(edges.s1.abs(), edges.s2.abs())
+        w = _edge_spread(edges, s[:, None])[:, 0]
+        square = (4 * w * (2 - w)).clamp_min(BLURRED**2)
+        return square.masked_fill((w >= 1) | (s >= HALF_PI), math.inf)
+
+    def depends_on_all(self, lines: Lines, within: Tensor) -> Tensor:
+        return torch.zeros_like(within, dtype=torch.bool)
 
     def angle(self, a: Tensor, s1: Tensor, s2: Tensor) -> Tensor:
         cos = a**2 * s1.cos() * s2.cos() + s1.sin() * s2.sin()

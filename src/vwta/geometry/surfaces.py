@@ -30,16 +30,16 @@ class Surface(Protocol):
 
     Attributes:
         diameter: largest distance between two points.
+        blurred: how many times farther away than the nearest neighbour lines can be mistaken.
     """
 
     diameter: float
+    blurred: float
 
-    def bisectors(
-        self, normals: list[Tensor], points: Tensor, row: Tensor, z: Tensor
-    ) -> list[Tensor]:
-        """Normals, by component, of the bisectors between `z` and the atoms `points[row]`.
+    def bisectors(self, normals: list[Tensor], others: Tensor, z: Tensor) -> list[Tensor]:
+        """Normals, by component, of the bisectors between `z` and other atoms `(C, M, e)`.
 
-        The given ones are unit vectors from `z` to these atoms, `(C, K)` each.
+        The given ones are unit vectors from `z` to these atoms, `(C, M)` each.
         """
 
     def bisector(self, normal: Tensor, apart: Tensor, z: Tensor) -> Tensor:
@@ -75,6 +75,17 @@ class Surface(Protocol):
 
     def tell_apart(self, lines: Lines) -> Lines:
         """The lines without those that rounding could mistake, far away, for a nearer one."""
+
+    def influence(self, edges: Edges) -> Tensor:
+        """Square of the distance in space from which on no atom can cut an edge off, `(E,)`."""
+
+    def depends_on_all(self, lines: Lines, within: Tensor) -> Tensor:
+        """Whether :meth:`tell_apart` might treat near lines otherwise among all lines, `(C,)`.
+
+        Arguments:
+            lines: those of the nearest atoms of each cell, and the sides.
+            within: distance up to which lines may border the cell, `(C,)`.
+        """
 
     def angle(self, a: Tensor, s1: Tensor, s2: Tensor) -> Tensor:
         """Angle at the atom between two points of a line, at most half a turn apart."""
@@ -205,13 +216,24 @@ class Lines:
 
     @classmethod
     def around(
-        cls, surface: Surface, points: Tensor, row: Tensor, atom: Tensor, space: Space
+        cls,
+        surface: Surface,
+        points: Tensor,
+        row: Tensor,
+        atom: Tensor,
+        space: Space,
+        among: Tensor | None = None,
     ) -> tuple[Lines, Tensor, Tensor]:
-        """The lines, and which atoms have twins and which of these come second."""
-        z, count = points[row, atom], points.shape[1]
+        """The lines, and which atoms have twins and which of these come second.
+
+        Of the other atoms those `among` `(C, N)` count, in ascending order; all if None.
+        """
+        z = points[row, atom]
+        others = points[row] if among is None else points[row[:, None], among]
         side_normals, to_side = space.sides(z)
+        count = others.shape[1]
         shape = (len(row), count + len(side_normals))
-        apart = [points[row, :, i] - z[:, i : i + 1] for i in range(points.shape[-1])]
+        apart = [others[..., i] - z[:, i : i + 1] for i in range(points.shape[-1])]
         distance = apart[0] ** 2
         for x in apart[1:]:
             distance.addcmul_(x, x)
@@ -222,11 +244,13 @@ class Lines:
         for i, (n, x) in enumerate(zip(normals, apart, strict=True)):
             torch.div(x, distance, out=n[:, :count])
             n[:, count:] = side_normals[:, i]
-        normals = surface.bisectors(normals, points, row, z)
+        normals = surface.bisectors(normals, others, z)
         distance /= 2
         near = torch.cat([distance, finite(to_side)], 1)
-        empty = same.to(torch.uint8).argmax(1) != atom
-        return cls(surface, normals, near, z, distance.amin(1)), same.sum(1) > 1, empty
+        first = same.to(torch.uint8).argmax(1)
+        if among is not None:
+            first = among.gather(1, first[:, None])[:, 0]
+        return cls(surface, normals, near, z, distance.amin(1)), same.sum(1) > 1, first != atom
 
     def keep(self, index: Tensor) -> Lines:
         """The lines of some of the cells, given by a mask `(C,)` or by their numbers."""
