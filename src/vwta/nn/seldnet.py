@@ -31,6 +31,7 @@ from vwta.geometry.angles import from_angles
 from vwta.geometry.spaces import unit
 from vwta.nn.heads import Components, Head, HistogramHead, Hypotheses
 from vwta.nn.networks import Network
+from vwta.nn.recurrent import both_ways
 
 
 class Sizes(TypedDict):
@@ -107,8 +108,7 @@ class SELDnet(nn.Module):
                 f"{self.shape}: channels, frames and bands"
             )
         maps: Tensor = self.convolutions(x)
-        features: Tensor = self.memory(self.norm(maps.transpose(1, 2).flatten(2)))[0]
-        return features
+        return both_ways(self.memory, self.norm(maps.transpose(1, 2).flatten(2)))
 
 
 class DirectionHead(Head):
