@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import pkgutil
 import shutil
 import threading
@@ -45,6 +46,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the files that take longest first, each with its tests in order."""
     names = [*LONGEST, None]
     items.sort(key=lambda item: names.index(item.path.name if item.path.name in names else None))
+
+
+@pytest.fixture(autouse=True)
+def variables_stay() -> Iterator[None]:
+    """No test changes the variables of those that follow it in the same process."""
+    before = dict(os.environ)
+    yield
+    after = {name: text for name, text in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    before.pop("PYTEST_CURRENT_TEST", None)
+    assert after == before, "use monkeypatch.setenv"
 
 
 @pytest.fixture(scope="session")

@@ -38,3 +38,23 @@ def snakemake(tree: Path, *arguments: str, **variables: str) -> subprocess.Compl
         text=True,
         check=False,
     )
+
+
+def hosted(tree: Path, place: Path) -> dict[str, str]:
+    """Makes a repository of a tree; gives variables with which git finds it at a host's address.
+
+    Arguments:
+        tree: a copy of the repository; it is only read.
+        place: an empty folder. The repository is someone/wta in it, and has the tag v1.
+    """
+    repository = place / "someone/wta"
+    repository.mkdir(parents=True)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    git += ["--git-dir", str(repository), "--work-tree", str(tree)]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "First"], ["tag", "v1"]):
+        subprocess.run([*git, *command], cwd=tree, check=True)
+    variables = {"XDG_CACHE_HOME": str(place / "cache"), "GIT_CONFIG_COUNT": "2"}
+    for number, host in enumerate(("github.com", "gitlab.com")):
+        variables[f"GIT_CONFIG_KEY_{number}"] = f"url.{place.as_uri()}/.insteadOf"
+        variables[f"GIT_CONFIG_VALUE_{number}"] = f"https://{host}/"
+    return variables

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 SLOW = (
     "matplotlib.backends.backend_agg",
@@ -37,7 +37,7 @@ SERVE = "--serve"
 SOURCES = Path(__file__).parents[1] / "src"
 DIGEST = "vwta/workflow/digest.py"
 FRESH = "FIRST_JOBS_ARE_FRESH"  # a variable; if it is set, the first job of each rule is not warm
-known: dict[str, str] = {}  # digests of the texts of modules: they take a third of a dry run
+known: dict[str, Any] = {}  # what texts of modules do: to find that takes half of a dry run
 
 
 @functools.cache
@@ -138,22 +138,22 @@ def prepare_snakemake(place: str) -> None:
 
 
 def prepare_digests() -> None:
-    """Finds the digests of all modules of this repository."""
+    """Reads all modules of this repository as digests do."""
     import runpy
 
-    content = runpy.run_path(str(SOURCES / DIGEST))["_content"]
+    read = runpy.run_path(str(SOURCES / DIGEST))["_read"]
     for path in SOURCES.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
-        known[text] = content(text)
+        known[text] = read(text)
 
 
 def share_digests(place: Path) -> None:
-    """Lets a copy of the repository use these digests, if it makes them by the same code."""
+    """Lets a copy of the repository use what was read, if it makes digests by the same code."""
     if (place / DIGEST).is_file() and (place / DIGEST).read_text(encoding="utf-8") in known:
         from vwta.workflow import digest
 
-        content = digest._content
-        digest._content = lambda text: known.get(text) or content(text)
+        read = digest._read
+        digest._read = lambda text: known.get(text) or read(text)
 
 
 def run(connection: socket.socket) -> NoReturn:

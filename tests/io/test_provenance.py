@@ -1,5 +1,6 @@
 """Provenance names the revision of the code, or its version where git does not track it."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -34,6 +35,24 @@ def test_revision_of_tracked_code_alone(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setenv("PATH", "")
     assert revision() == version, "no git"
+
+
+def test_revision_that_pip_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit, version = "a" * 40, f"v{vwta.__version__}"
+    about = tmp_path / "vwta-0.1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: vwta\nVersion: 0.1.0\n")
+    origin = {"url": "https://example.org/vwta", "vcs_info": {"vcs": "git", "commit_id": commit}}
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(provenance, "__file__", str(tmp_path / "vwta/io/provenance.py"))
+    (tmp_path / "vwta/io").mkdir(parents=True)
+    revision = provenance.revision.__wrapped__
+    assert revision() == version, "a wheel"
+    (about / "direct_url.json").write_text(json.dumps(origin))
+    assert revision() == commit
+    monkeypatch.setattr(provenance, "__file__", str(tmp_path / "other/vwta/io/provenance.py"))
+    (tmp_path / "other/vwta/io").mkdir(parents=True)
+    assert revision() == version, "another copy than pip's"
 
 
 def test_facts_and_what_the_caller_adds() -> None:

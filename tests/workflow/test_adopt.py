@@ -1,5 +1,6 @@
 """A change of code that changes no bits is adopted: its digest is that of the code before."""
 
+import re
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,10 +8,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
+import yaml
 from loading import load_module, snakemake
 
 from vwta.io.errors import DataError
 from vwta.io.storage import write_table, write_tensors
+from vwta.paper.studies import STUDIES
 from vwta.workflow import adopt as adopting
 from vwta.workflow.adopt import adopt, differences
 
@@ -94,6 +97,24 @@ def test_unchanged_stages_are_not_run(clone: Path) -> None:
     assert adopt(clone, "HEAD", ["judge"], lambda *_: pytest.fail("nothing has changed")) == []
     with pytest.raises(DataError, match="'nowhere' is no revision of"):
         adopt(clone, "nowhere", [])
+
+
+def test_every_network_of_every_study_is_compared(
+    tmp_path: Path, copy_repository: Callable[[Path], Path]
+) -> None:
+    """A stage has one digest: what it does with one network is no evidence for another."""
+    tree = copy_repository(tmp_path / "tree")
+    sizes = ["--configfile", "config/smoke.yaml", "config/adopt.yaml"]
+    done = snakemake(tree, "--dry-run", "--cores", "1", *sizes)
+    assert done.returncode == 0, done.stdout
+    job = r"^rule (train_\w+):\n(?: {4}.*\n)*?.*model=(\w+)"
+    found = {
+        (rule.removesuffix("_stack"), model)
+        for rule, model in re.findall(job, done.stdout, re.MULTILINE)
+    }
+    config = yaml.safe_load((tree / "config/config.yaml").read_text())
+    networks = {(f"train_{study}", name) for study in STUDIES for name in config[study]["models"]}
+    assert found == networks | {("train_synthetic_local", "local"), ("train_audio_local", "local")}
 
 
 def test_records_are_no_difference_and_bits_are(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from loading import ROOT
 
 from vwta.io.errors import DataError
 from vwta.io.storage import sha256
-from vwta.workflow.crate import METADATA, write_crate
+from vwta.workflow.crate import METADATA, differing, write_crate
+from vwta.workflow.verify import show, verify
 
 ROCrate = pytest.importorskip("rocrate.rocrate").ROCrate
 
@@ -54,6 +55,32 @@ def test_an_action_has_inputs_code_and_outputs(folder: Path, crate: Any) -> None
 def test_the_same_results_have_the_same_metadata(folder: Path) -> None:
     first = (folder / METADATA).read_bytes()
     assert write_crate(folder, ROOT).read_bytes() == first
+
+
+def test_files_that_are_no_longer_described_are_named(folder: Path, tmp_path: Path) -> None:
+    place = tmp_path / "results"
+    shutil.copytree(folder, place)
+    assert differing(place) == []
+    assert f"{place / METADATA}: stale" not in show(verify([place], ROOT))
+    gone, changed, new = (place / "uci" / name for name in ("sizes.parquet", "README.md", "new"))
+    gone.unlink()
+    changed.write_text("other")
+    new.write_text("new")
+    assert differing(place) == ["uci/README.md", "uci/new", "uci/sizes.parquet"]
+    said = show(verify([place], ROOT)).splitlines()
+    line = said[said.index(f"{place / METADATA}: stale") + 1]
+    assert line.endswith("(uci/README.md and 2 more). Remedy: python -m vwta.workflow.crate")
+
+
+def test_the_published_metadata_can_be_read() -> None:
+    """They may be older than results that were put there by hand: `make verify` says so."""
+    place = ROOT / "docs/results"
+    crate = ROCrate(place)
+    listed = {entity.id for entity in crate.data_entities if not entity.id.startswith("http")}
+    assert {f"{study}/provenance.json" for study in ("synthetic", "uci", "audio")} <= listed
+    assert {action.id for action in crate.root_dataset["mentions"]} >= {"#synthetic", "#uci"}
+    if names := differing(place):
+        pytest.skip(f"older than {len(names)} files, such as {names[0]}; `make publish` renews it")
 
 
 def test_nothing_published_is_said(tmp_path: Path) -> None:

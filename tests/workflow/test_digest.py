@@ -1,6 +1,7 @@
 """Digests cover what a script imports, and nothing else."""
 
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -189,6 +190,21 @@ def test_jobs_import_the_package_that_was_read(tree: Path, monkeypatch: pytest.M
     with pytest.raises(SystemExit, match=r"would run the code in .*Remedy: make setup"):
         module.share(ROOT)
     module.share(ROOT / "docs")  # which brings no package
+
+
+def test_the_same_package_may_be_elsewhere(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where it was installed, and the workflow is a clone of the same revision."""
+    monkeypatch.setenv("PYTHONPATH", "")  # which `share` sets
+    module = load_module(tree / COPY)
+    shutil.copytree(tree / "src", tmp_path / "clone/src")
+    (tree / "src/vwta/__pycache__").mkdir(exist_ok=True)
+    (tree / "src/vwta/__pycache__/late.pyc").write_bytes(b"compiled")
+    module.share(tmp_path / "clone")
+    (tmp_path / "clone/src/vwta/deep/assets.css").write_text("")
+    with pytest.raises(SystemExit, match=r"not its own: they differ in deep/assets\.css\."):
+        module.share(tmp_path / "clone")
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,24 @@
-"""The workflow elsewhere: in another folder, from a checkout that is only read, as a module."""
+"""The workflow elsewhere: in another folder, from a checkout that is only read, as a module.
 
+The module may be at an address: git finds a repository on this machine in place of the host's.
+"""
+
+import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from loading import ROOT, environment, snakemake
+from loading import ROOT, environment, hosted, snakemake
 from packaging.requirements import Requirement
 from snakemake.utils import update_config
+from warm import python
 
 from vwta.io.storage import read_tensors
-from vwta.workflow.places import cache_of, root_of
+from vwta.workflow.places import cache_of
 
 JOB = re.compile(r"^(?:local)?rule (\w+):\n((?: {4}.*\n)+)", re.MULTILINE)
 NETWORK = "results/smoke/synthetic/paper/single_gaussian/hist/K9/seed1234.safetensors"
@@ -22,6 +26,14 @@ MODULE = """
 module wta:
     snakefile: {snakefile!r}
     prefix: "nested"
+    config: config["wta"]
+
+use rule * from wta as wta_*
+"""
+
+ADDRESS = """
+module wta:
+    snakefile: github("someone/wta", path={path!r}, tag="v1")
     config: config["wta"]
 
 use rule * from wta as wta_*
@@ -74,9 +86,23 @@ def ask(tree: Path) -> Callable[..., str]:
     return ask
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def smoke(tree: Path) -> str:
     return str(tree / "config/smoke.yaml")
+
+
+@pytest.fixture(scope="module")
+def alone(
+    ask: Callable[..., str], smoke: str, tmp_path_factory: pytest.TempPathFactory
+) -> set[tuple[str, tuple[str, ...]]]:
+    """Jobs of the workflow itself at the smoke tier."""
+    return jobs(ask(tmp_path_factory.mktemp("alone"), "--configfile", smoke))
+
+
+@pytest.fixture(scope="module")
+def host(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The checkout as a repository at an address."""
+    return hosted(tree, tmp_path_factory.mktemp("host"))
 
 
 def write(path: Path, content: Any) -> str:
@@ -86,14 +112,11 @@ def write(path: Path, content: Any) -> str:
 
 
 def test_both_snakefiles_are_one_workflow(
-    tree: Path, ask: Callable[..., str], smoke: str, tmp_path: Path
+    tree: Path, alone: object, ask: Callable[..., str], smoke: str, tmp_path: Path
 ) -> None:
-    found = [
-        jobs(ask(tmp_path, "-s", str(tree / name), "--configfile", smoke))
-        for name in ("Snakefile", "workflow/Snakefile")
-    ]
-    assert len(found[0]) > 100
-    assert found[0] == found[1]
+    found = jobs(ask(tmp_path, "-s", str(tree / "workflow/Snakefile"), "--configfile", smoke))
+    assert len(found) > 100
+    assert found == alone
 
 
 def test_own_files_are_found_from_another_folder(
@@ -140,9 +163,12 @@ def test_results_may_have_another_place(
 
 
 def test_a_module_has_all_jobs_under_its_names(
-    tree: Path, ask: Callable[..., str], smoke: str, tmp_path: Path
+    tree: Path,
+    alone: set[tuple[str, tuple[str, ...]]],
+    ask: Callable[..., str],
+    smoke: str,
+    tmp_path: Path,
 ) -> None:
-    alone = jobs(ask(tmp_path, "--configfile", smoke))
     for name in ("Snakefile", "workflow/Snakefile"):
         text = MODULE.format(snakefile=str(tree / name))
         outer = write(tmp_path / name.replace("/", "_"), text)
@@ -163,7 +189,7 @@ def test_a_module_runs_and_a_change_of_device_repeats_nothing(tree: Path, tmp_pa
     write(tmp_path / "Snakefile", MODULE.format(snakefile=str(tree / "Snakefile")))
     settings = yaml.safe_load((tree / "config/smoke.yaml").read_text())
     config = write(tmp_path / "config.yaml", {"wta": settings})
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--configfile", config]
+    command = [*python(), "-m", "snakemake", "--cores", "1", "--configfile", config]
     triggers = ["--rerun-triggers", "mtime", "params", "input"]
     arguments = [*command, *triggers, "--", f"nested/{NETWORK}"]
     done = subprocess.run(
@@ -183,6 +209,79 @@ def test_a_module_runs_and_a_change_of_device_repeats_nothing(tree: Path, tmp_pa
         check=True,
     )
     assert "Nothing to be done" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path", ["Snakefile", "workflow/Snakefile"])
+def test_a_module_at_an_address_is_the_same(
+    tree: Path,
+    alone: set[tuple[str, tuple[str, ...]]],
+    host: dict[str, str],
+    smoke: str,
+    tmp_path: Path,
+    path: str,
+) -> None:
+    """It needs no clone, but finds the configuration, the paper's numbers and the scripts."""
+    outer = write(tmp_path / "Snakefile", ADDRESS.format(path=path))
+    config = write(tmp_path / "c.yaml", {"wta": yaml.safe_load(Path(smoke).read_text())})
+    place = ["--directory", str(tmp_path), "--cores", "1", "-s", outer, "--configfile", config]
+    answer = snakemake(tree, *place, "--dry-run", **host)
+    assert answer.returncode == 0, answer.stdout
+    assert jobs(answer.stdout) == {(f"wta_{rule}", files) for rule, files in alone}
+    (checkout,) = Path(host["XDG_CACHE_HOME"]).rglob("vwta/*/config")
+    needed = {one for _, text in JOB.findall(answer.stdout) for one in said(text, "input")}
+    own = {(tmp_path / one).resolve() for one in needed if one.startswith("..")}
+    assert checkout / "reported/uci.csv" in own
+    assert [one for one in own if not one.is_relative_to(checkout.parent)] == []
+    if path == "workflow/Snakefile":  # which snakedeploy names
+        made = snakemake(tree, *place, "--", NETWORK, **host)
+        assert made.returncode == 0, made.stdout
+        assert (tmp_path / NETWORK).is_file()
+        refused = snakemake(tree, *place, "--", "wta_publish", **host)
+        assert refused.returncode != 0
+        assert "MissingRuleException" in refused.stdout
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("gl:someone/wta@v1", "total"),
+        ("git+file://{clone}/workflow/Snakefile@v1", "total"),
+        ("{website}/workflow/Snakefile", "which is no repository, and needs its other files"),
+    ],
+)
+def test_the_workflow_itself_may_be_at_an_address(
+    tree: Path,
+    host: dict[str, str],
+    smoke: str,
+    tmp_path: Path,
+    website: Any,
+    address: str,
+    said: str,
+) -> None:
+    clone = tmp_path / "clone"
+    repository = Path(host["XDG_CACHE_HOME"]).with_name("someone") / "wta"
+    subprocess.run(["git", "clone", "-q", repository, clone], check=True)
+    text = (tree / "workflow/Snakefile").read_bytes()
+    website.answers["/workflow/Snakefile"] = [(200, text)]
+    name = address.format(clone=clone, website=website.address)
+    place = ["--directory", str(tmp_path), "--configfile", smoke, "--cores", "1"]
+    answer = snakemake(tree, "-s", name, *place, "-n", "-q", "rules", "--", NETWORK, **host)
+    assert said in answer.stdout, answer.stdout
+    assert (answer.returncode == 0) == (said == "total")
+
+
+def test_a_package_that_is_not_installed_is_named(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "vwta").mkdir()
+    (tmp_path / "vwta/__init__.py").write_text("")  # of some other revision
+    command = [*python(), "-m", "snakemake", "-n", "-s", str(tree / "Snakefile")]
+    variables = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "package of this workflow cannot be imported" in done.stderr
+    assert "Nothing was run. Remedy: make setup" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def contents(tree: Path) -> dict[str, int]:
@@ -233,9 +332,3 @@ def test_the_image_has_what_make_installs() -> None:
 def test_an_output_that_is_elsewhere_has_no_cache() -> None:
     with pytest.raises(ValueError, match="is not at uci/b below a folder"):
         cache_of("data/uci/a", "uci/b")
-
-
-def test_a_workflow_in_no_folder_is_refused() -> None:
-    assert root_of("/clone/workflow/rules") == Path("/clone")
-    with pytest.raises(SystemExit, match=r"no folder.*Remedy: clone it"):
-        root_of("https://example.org/vwta/workflow/rules")

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import PIPE
@@ -123,13 +124,45 @@ def test_lock_is_held_even_if_clearing_up_fails(
     assert lock.at_work()
 
 
+@pytest.mark.skipif(not shutil.which("flock"), reason="there is no command flock")
+def test_a_job_is_at_work_from_its_first_moment(lock: ModuleType) -> None:
+    """Before it has imported anything: what its shell starts has the lock."""
+    waiting = f"{lock.IN_SHELL} read line; exit 3"
+    with subprocess.Popen(["bash", "-c", waiting], stdin=PIPE, text=True) as job:
+        deadline = time.monotonic() + 60
+        while not lock.at_work() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert lock.at_work() == "another process"
+        job.communicate("go on\n")
+    assert job.returncode == 3
+    assert lock.at_work() is None
+
+
+def test_a_shell_goes_on_without_the_lock(lock: ModuleType) -> None:
+    """Where there is no folder for it, no such command, or no locks."""
+    shutil.rmtree(".snakemake")
+    for path in (os.environ["PATH"], ""):
+        command = [
+            shutil.which("bash") or "bash",
+            "-c",
+            f"{lock.IN_SHELL} echo on; false; echo off",
+        ]
+        done = subprocess.run(
+            command, env={"PATH": path}, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (1, "on\n", ""), "false ends it"
+
+
 def test_one_command_at_a_time(lock: ModuleType) -> None:
     """From the start to the end of a command, whatever marks there are."""
     line = [sys.executable, "-m", "vwta.workflow.lock", sys.executable, "-c"]
     waiting = "import sys; print('on', flush=True); sys.stdin.read()"
-    with subprocess.Popen([*line, waiting], stdin=PIPE, stdout=PIPE, text=True) as first:
+    with subprocess.Popen(
+        [*line, waiting], stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True
+    ) as first:
         assert first.stdout is not None
-        assert first.stdout.readline() == "on\n"
+        assert first.stderr is not None
+        assert first.stdout.readline() == "on\n", first.stderr.read()
         assert not LOCK.exists(), "a stale mark goes before the command begins"
         second = subprocess.run(
             [*line, "print('too')"], capture_output=True, text=True, check=False

@@ -17,20 +17,19 @@ from vwta.workflow.configuration import (
     read_protocols,
     refuse,
 )
-from vwta.workflow.digest import digest, share
+from vwta.workflow.digest import digest
 from vwta.workflow.gpu import GPU
-from vwta.workflow.places import root_of
 from vwta.workflow.study import growing, measuring, unrecorded, warnings
 from vwta.workflow.synthetic import SyntheticStudy
 from vwta.workflow.uci import UCIStudy
 
-# The workflow's own sources, wherever it is run.
-ROOT = root_of(workflow.current_basedir.get_path_or_uri(secret_free=False))
 OVERLAYS = [str(path) for path in workflow.overwrite_configfiles]
 FILES = read_files(ROOT)
 lay_over_own(config, ROOT)
 check_config(config, FILES, ROOT, OVERLAYS)
-share(ROOT)
+# Jobs of another workflow may have a prefix of their own.
+if workflow.modifier.is_main_snakefile():
+    shell.prefix(lock.IN_SHELL)
 if not workflow.is_main_process:
     lock.attend()  # a submission to a cluster is at work between two of its jobs as well
 

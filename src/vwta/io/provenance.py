@@ -4,13 +4,15 @@ from __future__ import annotations
 
 __all__ = ["provenance", "revision"]
 
+import json
 import platform
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +47,23 @@ def provenance(**extra: Any) -> dict[str, Any]:
 def revision() -> str:
     """Git revision of the source, followed by `-dirty` if files differ from it.
 
-    Outside a clone, as for an installed wheel, it is the version of the package: `v0.1.0`.
+    Outside a clone it is the revision that pip installed, or the version of a wheel: `v0.1.0`.
     """
     # An environment may lie within some other repository, which does not track this file.
     tracked = _git("ls-files", "--error-unmatch", Path(__file__).name) is not None
     found = _git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*") if tracked else ""
-    return found or f"v{__version__}"
+    return found or _installed() or f"v{__version__}"
+
+
+def _installed() -> str | None:
+    """The revision of this package that pip installed out of a repository, if it did."""
+    with suppress(PackageNotFoundError):
+        package = distribution("vwta")
+        if package.locate_file("vwta/io/provenance.py") == Path(__file__):
+            origin = json.loads(package.read_text("direct_url.json") or "{}")
+            commit: str | None = origin.get("vcs_info", {}).get("commit_id")
+            return commit
+    return None
 
 
 def _git(*arguments: str) -> str | None:

@@ -14,13 +14,11 @@ from __future__ import annotations
 __all__ = ["adopt", "differences", "record"]
 
 import csv
-import io
 import json
 import os
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,6 +27,7 @@ from zipfile import ZipFile
 
 from vwta.io.errors import DataError, explained
 from vwta.io.storage import read_metadata, read_table
+from vwta.workflow.checkout import check_out
 from vwta.workflow.digest import ADOPTED, SOURCE
 
 RULES = {  # others as the stage
@@ -62,7 +61,7 @@ def adopt(root: Path, revision: str, stages: Sequence[str], run: Run | None = No
     lines, wrong = [], []
     with TemporaryDirectory(prefix="adopt") as place:
         old, new = Path(place, "old"), Path(place, "new")
-        commit = _check_out(root, revision, old)
+        commit = check_out(root, revision, old, PARTS)
         _copy_sources(root, new)
         before, after = (_digests(tree, stages or _stages(old, new)) for tree in (old, new))
         changed = [name for name in after if before[name] != after[name]]
@@ -177,20 +176,6 @@ def record(root: Path, stage: str, digest: str, equals: str, revision: str, file
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(sorted(rows, key=lambda row: [row[name] for name in COLUMNS[:2]]))
-
-
-def _check_out(root: Path, revision: str, tree: Path) -> str:
-    """Writes the files of a revision into a folder, and gives the revision's hash."""
-    git = ["git", "-C", str(root)]
-    asked = [*git, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"]
-    found = subprocess.run(asked, capture_output=True, text=True, check=False)
-    if found.returncode:
-        raise DataError(f"{revision!r} is no revision of {root}. Remedy: see `git log`")
-    commit = found.stdout.strip()
-    archive = subprocess.run([*git, "archive", commit, *PARTS], capture_output=True, check=True)
-    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
-        files.extractall(tree, filter="data")
-    return commit
 
 
 def _copy_sources(root: Path, tree: Path) -> None:

@@ -9,7 +9,7 @@ instruments, and metrics, figures and tables with their sha256 come out.
 
 from __future__ import annotations
 
-__all__ = ["describe", "write_crate"]
+__all__ = ["METADATA", "describe", "differing", "write_crate"]
 
 import json
 import sys
@@ -87,6 +87,24 @@ def describe(folder: Path, root: Path) -> dict[str, Any]:
     return found
 
 
+def differing(folder: Path) -> list[str]:
+    """Published files that the metadata beside them do not describe as they are, by name.
+
+    Arguments:
+        folder: of all that is published, with its metadata.
+    """
+    graph = json.loads((folder / METADATA).read_text(encoding="utf-8"))["@graph"]
+    said = {entity["@id"]: entity["sha256"] for entity in graph if "contentSize" in entity}
+    files = (path for study in published_runs(folder) for path in _published(folder / study))
+    here = {path.relative_to(folder).as_posix(): sha256(path) for path in files}
+    return sorted(name for name in said.keys() | here.keys() if said.get(name) != here.get(name))
+
+
+def _published(folder: Path) -> list[Path]:
+    """The files of a published study."""
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
 def _add_action(
     crate: Any,
     folder: Path,
@@ -97,7 +115,7 @@ def _add_action(
 ) -> Any:
     """The action that made the results of a study."""
     results = []
-    for path in sorted(file for file in (folder / study).rglob("*") if file.is_file()):
+    for path in _published(folder / study):
         properties = {
             "name": path.stem,
             "encodingFormat": TYPES.get(path.suffix, "application/octet-stream"),

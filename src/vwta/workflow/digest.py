@@ -21,6 +21,7 @@ __all__ = ["ADOPTED", "SOURCE", "digest", "share", "sources"]
 
 import ast
 import csv
+import filecmp
 import hashlib
 import os
 import re
@@ -28,6 +29,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 SOURCE = Path(__file__).resolve().parents[2]
 PACKAGE = "vwta"
@@ -43,6 +45,29 @@ LEFT_OUT = {
     f"{PACKAGE}.workflow.lock",
     f"{PACKAGE}.workflow.networks",
 }
+
+
+class Import(NamedTuple):
+    """An import of names out of an origin, or of modules if that is None."""
+
+    line: int
+    names: tuple[str, ...]
+    origin: str | None
+    level: int
+
+
+class Module(NamedTuple):
+    """What the text of a module does: a hash without comments, docstrings and layout; its imports.
+
+    Arguments:
+        content: the hash.
+        imports: of any module, in any order.
+        computed: the first line that imports by a computed name, or 0.
+    """
+
+    content: str
+    imports: tuple[Import, ...]
+    computed: int
 
 
 def digest(script: Path, *modules: str) -> str:
@@ -71,7 +96,7 @@ def sources(script: Path, *modules: str) -> list[Path]:
 def share(root: Path) -> None:
     """Makes the jobs of this process import this package, whatever else may be installed.
 
-    Stops with a message if the workflow comes with a package of its own, and that is another one,
+    Stops with a message if the workflow comes with a package of its own, and that has other files,
     or if a shell, through which Snakemake starts this interpreter, would read its path as more than
     a name.
 
@@ -84,15 +109,30 @@ def share(root: Path) -> None:
             "read as they stand, and Snakemake starts it through a shell. Nothing was run. "
             "Remedy: call make, which reaches Python by another path, or move the environment"
         )
-    own = Path(root, "src")
-    if Path(own, PACKAGE).is_dir() and own.resolve() != SOURCE:
+    own = Path(root, "src", PACKAGE)
+    if own.is_dir() and (other := _other(own, SOURCE / PACKAGE)):
         sys.exit(
-            f"The workflow in {root} would run the code in {SOURCE}, not its own. Nothing was run. "
-            f"Remedy: make setup, or set PYTHONPATH={own}"
+            f"The workflow in {root} would run the code in {SOURCE}, not its own: they differ in "
+            f"{other}. Nothing was run. Remedy: make setup, or pip install what has the same "
+            f"revision, or set PYTHONPATH={own.parent}"
         )
     others = [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place]
     places = [str(SOURCE), *(place for place in others if place != str(SOURCE))]
     os.environ["PYTHONPATH"] = os.pathsep.join(places)
+
+
+def _other(one: Path, two: Path) -> str | None:
+    """The first file in which two copies of a package differ, if any."""
+    if one.resolve() == two:
+        return None
+    names = {
+        path.relative_to(folder).as_posix()
+        for folder in (one, two)
+        for path in folder.rglob("*")
+        if path.is_file() and path.parent.name != "__pycache__"
+    }
+    _, other, unreadable = filecmp.cmpfiles(one, two, sorted(names), shallow=False)
+    return min(other + unreadable, default=None)
 
 
 @cache
@@ -100,7 +140,7 @@ def _digest_of(script: Path, modules: tuple[str, ...]) -> str:
     total = hashlib.sha256()
     for name in [None, *sorted(_closure(script, modules))]:
         file = script if name is None else _find(name)
-        total.update(f"{name}:{_content(_text(file))}\n".encode())
+        total.update(f"{name}:{_read(_text(file)).content}\n".encode())
     return total.hexdigest()[:16]
 
 
@@ -131,59 +171,39 @@ def _closure(script: Path, modules: tuple[str, ...] = ()) -> set[str]:
 def _imports(path: Path, computed: bool = False) -> frozenset[str]:
     """Names of this package's modules that the file at `path` itself imports, anywhere in it."""
     names: set[str] = set()
-    tree = _tree(path)
-    for node in _statements(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names if _is_ours(alias.name)}
-            if any(alias.name == PACKAGE for alias in node.names):
-                _refuse(path, node, f"`import {PACKAGE}` does not say which module it needs")
-        elif isinstance(node, ast.ImportFrom):
-            names |= _from_import(path, node)
-    if not computed:
-        _refuse_computed(path, tree)
+    module = _read(_text(path))
+    for found in module.imports:
+        if found.origin is not None:
+            names |= _from_import(path, found)
+            continue
+        names |= {name for name in found.names if _is_ours(name)}
+        if PACKAGE in found.names:
+            _refuse(path, found.line, f"`import {PACKAGE}` does not say which module it needs")
+    if module.computed and not computed:
+        _refuse(path, module.computed, "an import by a computed name cannot be followed")
     return frozenset(names)
 
 
-def _statements(tree: ast.Module) -> Iterator[ast.AST]:
-    """A module and the statements in it, without the expressions, which are most of its nodes."""
-    waiting: list[ast.AST] = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        for block in BLOCKS:
-            waiting += getattr(node, block, ())
-
-
-def _refuse_computed(path: Path, tree: ast.Module) -> None:
-    """Raises :class:`ImportError` if a file imports by a computed name."""
-    if not any(name in _text(path) for name in BY_NAME):
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _called(node) in BY_NAME:
-            _refuse(path, node, "an import by a computed name cannot be followed")
-
-
-def _from_import(path: Path, node: ast.ImportFrom) -> set[str]:
-    base = node.module or ""
-    if node.level:
+def _from_import(path: Path, found: Import) -> set[str]:
+    base = found.origin or ""
+    if found.level:
         package = path.relative_to(SOURCE).parent.parts
-        base = ".".join([*package[: len(package) - node.level + 1], *filter(None, [base])])
+        base = ".".join([*package[: len(package) - found.level + 1], *filter(None, [base])])
     if not _is_ours(base):
         return set()
     names = {base}
-    for alias in node.names:
-        if _exists(f"{base}.{alias.name}"):
-            names.add(f"{base}.{alias.name}")
+    for name in found.names:
+        if _exists(f"{base}.{name}"):
+            names.add(f"{base}.{name}")
         elif base == PACKAGE:
-            _refuse(path, node, f"`{alias.name}` is not a module of {PACKAGE}")
+            _refuse(path, found.line, f"`{name}` is not a module of {PACKAGE}")
     return names
 
 
-def _refuse(path: Path, node: ast.AST, why: str) -> None:
+def _refuse(path: Path, line: int, why: str) -> None:
     place = path.relative_to(SOURCE.parent) if path.is_relative_to(SOURCE.parent) else path
     remedy = f"write `from {PACKAGE}.<module> import <name>`"
-    line = f"line {getattr(node, 'lineno', '?')}"
-    raise ImportError(f"{place}, {line}: {why}, so that its digest would miss code: {remedy}")
+    raise ImportError(f"{place}, line {line}: {why}, so that its digest would miss code: {remedy}")
 
 
 def _is_ours(name: str) -> bool:
@@ -207,17 +227,37 @@ def _places(name: str) -> list[Path]:
 
 
 @cache
-def _content(text: str) -> str:
-    """Hash of what a file's text does: its code without comments, docstrings and layout."""
+def _read(text: str) -> Module:
+    """What digests need to know of a module, by its text alone."""
     tree = ast.parse(text)
+    imports = []
     for node in _statements(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = tuple(alias.name for alias in node.names)
+            origin = (node.module or "") if isinstance(node, ast.ImportFrom) else None
+            imports.append(Import(node.lineno, names, origin, getattr(node, "level", 0)))
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]
-    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
+    content = hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
+    return Module(content, tuple(imports), _computed(text, tree))
 
 
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(_text(path), filename=str(path))
+def _computed(text: str, tree: ast.Module) -> int:
+    """The first line with an import by a computed name; 0 if there is none."""
+    if not any(name in text for name in BY_NAME):
+        return 0
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return min((node.lineno for node in calls if _called(node) in BY_NAME), default=0)
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """A module and the statements in it, without the expressions, which are most of its nodes."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for block in BLOCKS:
+            waiting += getattr(node, block, ())
 
 
 @cache

@@ -4,6 +4,8 @@ Snakemake marks the files of a run in `.snakemake/locks`, and a run that is kill
 there; they do not say whether it still lives. So every run and every job also holds a lock of the
 operating system on `.snakemake/at_work`, which ends with the process however it ends. A process
 that gets this lock for itself alone knows that all others are gone, and may clear up after them.
+A job has it from its first moment, before Python starts: the shell that starts it takes it, if the
+system has the command `flock`. Otherwise its script takes it once it has imported all it needs.
 
 `make reproduce` holds a second lock, `.snakemake/reproduce`, from its start to its end, which no
 other process can hold at the same time: Snakemake's marks come late, and go with any run that ends.
@@ -19,7 +21,15 @@ becomes the command.
 
 from __future__ import annotations
 
-__all__ = ["at_work", "attend", "begin", "hold", "remove_marks", "remove_temporaries"]
+__all__ = [
+    "IN_SHELL",
+    "at_work",
+    "attend",
+    "begin",
+    "hold",
+    "remove_marks",
+    "remove_temporaries",
+]
 
 import contextlib
 import fcntl
@@ -35,6 +45,10 @@ from pathlib import Path
 from typing import TextIO
 
 STATE = Path(".snakemake")
+# What a job's shell does first: Snakemake's own default, and the shared lock if it can be had.
+IN_SHELL = (
+    f"set -euo pipefail; if exec 9>>{STATE}/at_work; then flock -s 9 || true; fi 2>/dev/null; "
+)
 TEMPORARY = re.compile(r"\..+\.\d+\.tmp")  # see atomic and atomic_folder of vwta.io.storage
 
 held: list[TextIO] = []  # until the process ends

@@ -2,26 +2,49 @@
 
 from __future__ import annotations
 
-__all__ = ["cache_of", "root_of"]
+__all__ = ["cache_of", "is_folder", "root_of"]
 
 import sys
 from pathlib import Path
+from typing import Any
+
+from vwta.workflow.checkout import keep_checkout
 
 
-def root_of(rules: str) -> Path:
-    """The folder of the workflow's sources; ends with a message if they are in no folder.
+def root_of(workflow: Any) -> Path:
+    """The folder of the workflow's sources, by the folder of the Snakefile that is being read.
+
+    Where Snakemake reads the Snakefile out of a repository, as that of a module at an address, they
+    are written into a folder beside its own copy of the repository, once for each revision.
 
     Arguments:
-        rules: path of the folder of its rules, or an address, where Snakemake reads a module from a
-            host of repositories.
+        workflow: Snakemake's.
     """
-    if "://" in rules:
+    from snakemake.sourcecache import HostingProviderFile, LocalGitFile
+
+    place = workflow.current_basedir
+    if is_folder(workflow):
+        return Path(place.get_path_or_uri(secret_free=False)).parent
+    if isinstance(place, HostingProviderFile):
+        place.fetch_if_required()
+        repository = place.hosted_repo.repo_clone
+    elif isinstance(place, LocalGitFile):
+        repository = place.repo_path
+    else:
         sys.exit(
-            f"The workflow is at {rules}, which is no folder, and reads its own configuration from "
-            "there. Nothing was run. Remedy: clone it, and name the clone's workflow/Snakefile in "
-            "place of the address"
+            f"The workflow is at {place}, which is no repository, and needs its other files. "
+            "Nothing was run. Remedy: name a clone, or a repository, such as "
+            'github("OWNER/NAME", path="workflow/Snakefile", tag="v1")'
         )
-    return Path(rules).parents[1]
+    cache = Path(workflow.sourcecache.cache_path, "vwta")
+    return Path(keep_checkout(Path(repository), place.ref, cache), place.path).parent
+
+
+def is_folder(workflow: Any) -> bool:
+    """Whether the Snakefile that is being read is in a folder of the user's, such as a clone."""
+    from snakemake.sourcecache import LocalSourceFile
+
+    return isinstance(workflow.current_basedir, LocalSourceFile)
 
 
 def cache_of(output: str, path: str) -> Path:

@@ -6,7 +6,8 @@ Every network and every table of metrics carries the digest of the code that mad
 its data and, if it was trained, its settings; a table has these of all networks behind it too. They
 are compared with what the workflow would record now, so that no state of Snakemake's is needed.
 Folders are those of a tier, such as results/full, or of published results; without any, all of
-these. Stale files are named, and the exit status is 1 if there are any.
+these. Stale files are named, and the exit status is 1 if there are any. So is the description of
+published results for machines, if there are other files than it lists.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from vwta.workflow import validation
 from vwta.workflow.audio import AudioStudy
 from vwta.workflow.catalogue import published_runs
 from vwta.workflow.configuration import MAIN, read_files, read_protocols
+from vwta.workflow.crate import METADATA, differing
 from vwta.workflow.digest import SOURCE, digest
 from vwta.workflow.study import Study
 from vwta.workflow.synthetic import SyntheticStudy
@@ -152,7 +154,17 @@ def verify(folders: Iterable[Path], root: Path) -> dict[Path, tuple[int, Counter
                     fault for name, facts in parts for fault in _each(name, facts, study, today)
                 )
                 found[file] = len(parts), Counter(faults)
+        if published and (crate := folder / METADATA).is_file():
+            found[crate] = 1, Counter(_undescribed(folder))
     return found
+
+
+def _undescribed(folder: Path) -> Iterator[Fault]:
+    """The fault of a description of published files that are no longer these."""
+    if names := differing(folder):
+        more = f" and {len(names) - 1} more" * (len(names) > 1)
+        remedy = "Remedy: python -m vwta.workflow.crate"
+        yield Fault("publish", f"other files than it lists ({names[0]}{more}). {remedy}")
 
 
 def _each(name: str, facts: Mapping[str, Any], study: str, today: Today) -> Iterator[Fault]:
