@@ -67,7 +67,7 @@ SIZES = {
     "hist": GRID,
 }
 # Waits for the device: most of them find the cells of a law, whatever the number of its rows.
-WAITS = {"synthetic": 620, "uci": 965, "audio": 470, "theory": 110}
+WAITS = {"synthetic": 620, "uci": 990, "audio": 470, "theory": 110}
 Metrics = list[Mapping[str, Any]]
 
 

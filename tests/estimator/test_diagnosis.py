@@ -10,8 +10,8 @@ import torch
 from scipy.stats import norm
 
 from vwta import VoronoiRegressor
+from vwta.distributions.odds import odds_of
 from vwta.estimator.diagnosis import Diagnosis, diagnose
-from vwta.estimator.odds import odds_of
 from vwta.estimator.predicted import PredictedLaw
 from vwta.estimator.targets import Targets
 from vwta.nn.heads import SoftmaxHypotheses

@@ -10,7 +10,7 @@ with the h that makes their likelihood highest. A model that does not beat both 
 from its inputs.
 
 The masses of cells and of scenarios are odds: among pairs of a row and a cell to which about .3 was
-given, the target should lie in the cell in about 30 %: see :mod:`vwta.estimator.odds`.
+given, the target should lie in the cell in about 30 %: see :mod:`vwta.distributions.odds`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from torch import Tensor
 from vwta.distributions.bandwidth import golden_section
 from vwta.distributions.calibration import coverage, crps, pit_deviation
 from vwta.distributions.mixtures import KernelMixture
+from vwta.distributions.odds import Odds, odds_of
 from vwta.distributions.scenarios import scenarios
-from vwta.estimator.odds import Odds, odds_of
 from vwta.estimator.predicted import PredictedLaw, masses_of
 from vwta.geometry.kernels import Gaussian, VonMisesFisher
 from vwta.geometry.spaces import Sphere

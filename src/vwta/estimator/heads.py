@@ -38,7 +38,7 @@ BANDWIDTHS = (1e-3, 3.0)  # of standardised targets, among which h is searched
 ON_SPHERE = (1e-2, 3.0)
 FACTORS = (0.25, 4.0)
 GRID = torch.logspace(-2.3, 0.3, 14).tolist()  # bandwidths by whose best one epochs are selected
-TOLERANCE = 0.05  # of log-volumes in three and more dimensions
+TOLERANCE = 0.05  # of log-volumes in four and more dimensions
 SOLID = Directions(count=512, tolerance=TOLERANCE, most=2**13)  # how volumes are estimated there
 FLOOR = -14.0  # log-variance: no component gets narrower than 1e-3 standard deviations
 FEW = 500  # rows up to which `auto` tries slow heads, too
@@ -251,7 +251,7 @@ def _kernel_for(domain: Space, h: Tensor | float) -> Gaussian:
 
 def _voronoi(atoms: Hypotheses, domain: Space) -> VoronoiMixture:
     kernel = _kernel_for(domain, 1.0)
-    directions = SOLID if domain.dim(atoms.points.shape[-1]) > 2 else None
+    directions = SOLID if domain.dim(atoms.points.shape[-1]) > 3 else None
     points = domain.project(atoms.points)
     return VoronoiMixture(points, atoms.masses, kernel, domain, directions)
 

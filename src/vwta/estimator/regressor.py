@@ -350,8 +350,8 @@ class VoronoiRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @torch.no_grad()
     def _check_volumes(self, rows: Rows) -> None:
-        """Warns if masses of cells are estimates, in three and more dimensions, and poor ones."""
-        if self.head_ != "voronoi" or self.targets_.domain().dim(self.targets_.dimension) < 3:
+        """Warns if masses of cells are estimates, in four and more dimensions, and poor ones."""
+        if self.head_ != "voronoi" or self.targets_.domain().dim(self.targets_.dimension) < 4:
             return
         laws = [
             law_of(self.head_, [network(rows.x[:8].double())], self.number_, self.targets_.domain())

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from vwta import plot
-from vwta.estimator.odds import Odds
+from vwta.distributions.odds import Odds
 from vwta.estimator.predicted import PredictedLaw
 from vwta.web.markup import element, join
 from vwta.web.pages import document, picture

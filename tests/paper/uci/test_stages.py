@@ -363,6 +363,9 @@ def test_every_method_is_measured_on_every_split(
     assert all(counts[method, metric] == COUNT for method in once for metric in wanted)
     assert set(metrics.loc[metrics["method"].isin(twice), "seed"]) == {7, 8}
     assert set(metrics.loc[metrics["method"].isin(once), "seed"]) == {7}
+    assert all(counts[method, "odds"] == 2 * COUNT for method in twice)
+    assert counts["tk_hist", "odds"] == COUNT
+    assert not any((method, "odds") in counts for method in once[1:])
     assert counts["mdn", "diverged"] == COUNT
     assert "nll_dequantised" not in set(metrics["metric"])
     swept = {"v_wta", "k_wta", "tk_hist", "v_wta_ensemble", "k_wta_ensemble"}
@@ -414,6 +417,15 @@ def test_metrics_are_in_the_targets_own_units(
     below_y = (gamma * stats.norm.cdf(y[left][:, None], z, h)).sum(-1)
     assert own.loc["coverage90", "value"] == ((below_y >= 0.05) & (below_y <= 0.95)).mean()
     assert own.loc["pit", "value"] == pytest.approx(stats.kstest(below_y, "uniform").statistic)
+    z_sorted = np.sort(z, axis=1)
+    middle, infinite = (z_sorted[:, 1:] + z_sorted[:, :-1]) / 2, np.full((len(z), 1), np.inf)
+    ends = np.hstack([-infinite, middle, infinite])
+    mass_below = (gamma[:, None] * stats.norm.cdf(ends[..., None], z[:, None], h)).sum(-1)
+    won = (y[left][:, None] >= ends[:, :-1]) & (y[left][:, None] < ends[:, 1:])
+    pairs = sorted(zip(np.diff(mass_below).ravel(), won.ravel(), strict=True))
+    bins = [np.array(part) for part in np.array_split(np.array(pairs), 10)]
+    apart = [len(part) * abs(part[:, 0].mean() - part[:, 1].mean()) for part in bins]
+    assert own.loc["odds", "value"] == pytest.approx(sum(apart) / won.size, rel=1e-9)
 
 
 def test_discrete_targets_get_a_second_likelihood(

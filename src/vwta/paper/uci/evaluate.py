@@ -17,6 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from vwta.distributions.calibration import coverage, crps, dequantised, pit, pit_deviation, step_of
+from vwta.distributions.line import cdf
+from vwta.distributions.odds import odds_of
 from vwta.io.provenance import provenance
 from vwta.io.storage import read_tensors, sha256, write_table
 from vwta.paper.estimators import ESTIMATORS, measured_in
@@ -131,6 +133,9 @@ def _measure(
         mean = law.mean if of_law else mean_of_atoms(tested, test.x)
         for row in _rows(law, mean, test.y, deviation, step, settings.level):
             yield {**common, "h": h, "tuned": h is not None, "n": len(test.y), **row}
+        if len(tested) == 1:
+            for row in _odds(law, tested[0], test):
+                yield {**common, "h": h, "tuned": h is not None, **row}
         begun = time.process_time()
         law_of(method, tested, test.x, space, h).log_prob(test.y)
         taken = 1000 / len(test.y) * (time.process_time() - begun)
@@ -142,6 +147,22 @@ def _measure(
         count = len(one.metadata["diverged"])
         common = {"method": kind, "seed": settings.seed}
         yield {**common, "metric": "diverged", "value": diverged, "n": count}
+
+
+def _odds(law: Law, network: nn.Module, test: Rows) -> Iterator[dict[str, Any]]:
+    """How far the law's masses of the cells of a network's atoms are from how often they win."""
+    points = getattr(network(test.x), "points", None)
+    if points is None or points.shape[1] == 1:
+        return
+    atoms = points[..., 0].sort(-1).values
+    borders = (atoms[:, 1:] + atoms[:, :-1]) / 2
+    below = cdf(law, borders.T).T
+    ends = [torch.zeros_like(below[:, :1]), below, torch.ones_like(below[:, :1])]
+    masses = torch.cat(ends, -1).diff()
+    winner = torch.searchsorted(borders, test.y)
+    won = winner == torch.arange(points.shape[1], device=winner.device)
+    predicted, event = (each.flatten().cpu().numpy() for each in (masses, won))
+    yield {"metric": "odds", "value": odds_of(predicted, event).error, "n": len(test.y)}
 
 
 def _risks(

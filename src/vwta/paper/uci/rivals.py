@@ -31,20 +31,22 @@ class _Group(NamedTuple):
 
 
 SCORES = ("nll", "nll_dequantised", "crps", "rmse", "coverage90", "pit")
+ODDS = ("mdn", "tk_hist", "k_wta", "v_wta", "local_v_wta")  # methods with atoms
 FIRST = "uci_rivals"
 TABLES = {
     FIRST: ("nll", "nll_dequantised", "crps", "risk"),
-    "uci_rivals_more": ("rmse", "coverage90", "pit"),
+    "uci_rivals_more": ("rmse", "coverage90", "pit", "odds"),
 }
 WITHOUT_ENSEMBLE = ("tk_hist", "ngboost")
 ENSEMBLES = {name: f"{name}_ensemble" for name in COLUMNS if name not in WITHOUT_ENSEMBLE}
 ATOMS = {"mdn": "mdn", "tk_hist": "hist", "v_wta": "wta", "local_v_wta": "local"}
 GROUPS = (
     _Group("single", SCORES, {name: name for name in COLUMNS}),
+    _Group("single", ("odds",), {name: name for name in ODDS}),
     _Group("ensembles", SCORES, ENSEMBLES),
     _Group("atoms", ("risk",), ATOMS),
 )
-SCORED = ("coverage90", "pit")  # of which the lowest does not win
+SCORED = ("coverage90", "pit", "odds")  # of which the lowest does not win
 KEYS = ["dataset", "networks", "metric"]
 NUMBERS = ["method", "splits", "mean", "difference", "low", "high", "wins"]
 NOTES = (

@@ -26,10 +26,11 @@ LABELS = {
     "crps": "CRPS",
     "coverage90": "coverage, 90 %",
     "pit": "PIT",
+    "odds": "odds of cells",
     "nll_dequantised": "NLL, dequantised",
 }
 # Digits after the point as the paper prints them; three significant ones for other metrics.
-DECIMALS = {"nll": 2, "rmse": 2, "nll_dequantised": 2, "coverage90": 3, "pit": 3}
+DECIMALS = {"nll": 2, "rmse": 2, "nll_dequantised": 2, "coverage90": 3, "pit": 3, "odds": 3}
 TABLES = (*PRINTED, "more")  # what :func:`write_tables` writes
 
 STAR = "⋆ As reported by Lakshminarayanan et al. (2017); printed only."
