@@ -117,7 +117,9 @@ def quantitative(
             entries = _entries(looks, _curves(methods, models, None if of_atoms else every))
             if theirs["dataset"].isin(h).any():
                 entries.append(entry())
-            line[-1].legend(handles=entries, loc="center left", bbox_to_anchor=(1.02, 0.5))
+            legend = line[-1].legend(handles=entries, loc="center left", bbox_to_anchor=(1.02, 0.5))
+            if metric == ROWS[0]:
+                legend.set_title(f"protocol {protocol}")
         _frame(axes, list(h), K)
         save(figure, paths)
 
@@ -167,7 +169,8 @@ def tuned(
             axis.set_ylabel(label)
         _frame(axes, datasets, K)
         entries = _entries(looks, curves)
-        figure.legend(handles=entries, loc="outside lower center", ncols=int(size[0] / 1.1))
+        columns, name = int(size[0] / 1.1), f"protocol {protocol}"
+        figure.legend(handles=entries, loc="outside lower center", ncols=columns, title=name)
         save(figure, paths)
 
 

@@ -56,7 +56,7 @@ def nll_against_factor(
                 raise ValueError(f"no NLL of {protocol} at factors on {dataset}, K={K}")
             _panel(axis, both)
             axis.set_title(title(dataset))
-        axes[0, 0].set_ylabel(f"NLL (nats), $K = {K}$")
+        axes[0, 0].set_ylabel(f"NLL (nats), $K = {K}$, protocols {protocol}, {headline}")
         entries, _ = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles=entries, loc="outside lower center", ncols=5)
         save(figure, paths)

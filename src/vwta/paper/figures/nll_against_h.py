@@ -65,7 +65,7 @@ def nll_against_h(
                 look = METHODS[method]
                 draw_printed(axis, numbers, "h", {"color": look.color, "marker": look.marker})
             axis.set_title(title(dataset))
-        axes[0, 0].set_ylabel(f"NLL (nats), $K = {K}$")
+        axes[0, 0].set_ylabel(f"NLL (nats), $K = {K}$, protocol {protocol}")
         entries, _ = axes[0, 0].get_legend_handles_labels()
         if theirs["dataset"].isin(datasets).any():
             entries.append(entry())
