@@ -50,12 +50,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def variables_stay() -> Iterator[None]:
-    """No test changes the variables of those that follow it in the same process."""
-    before = dict(os.environ)
+    """No test changes variables of those that follow; libraries may add their own."""
+    before = variables()
     yield
-    after = {name: text for name, text in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-    before.pop("PYTEST_CURRENT_TEST", None)
-    assert after == before, "use monkeypatch.setenv"
+    after = variables()
+    new = {name for name in after.keys() - before.keys() if name.startswith("PYTHON")}
+    assert {name: after.get(name) for name in before} == before, "use monkeypatch.setenv"
+    assert not new, "use monkeypatch.setenv"
+
+
+def variables() -> dict[str, str]:
+    return {name: text for name, text in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ before you run with it, since results that carry the new digest would count as s
 
 from __future__ import annotations
 
-__all__ = ["adopt", "differences", "record"]
+__all__ = ["adopt", "differences", "digests", "record", "stages_of"]
 
 import csv
 import json
@@ -63,7 +63,7 @@ def adopt(root: Path, revision: str, stages: Sequence[str], run: Run | None = No
         old, new = Path(place, "old"), Path(place, "new")
         commit = check_out(root, revision, old, PARTS)
         _copy_sources(root, new)
-        before, after = (_digests(tree, stages or _stages(old, new)) for tree in (old, new))
+        before, after = (digests(tree, stages or stages_of(old, new)) for tree in (old, new))
         changed = [name for name in after if before[name] != after[name]]
         for stage in changed:
             files = list(_compare(stage, old, new, run or snakemake))
@@ -186,13 +186,13 @@ def _copy_sources(root: Path, tree: Path) -> None:
         copy(root / name, tree / name)
 
 
-def _stages(*trees: Path) -> list[str]:
+def stages_of(*trees: Path) -> list[str]:
     """Scripts that all trees have; a figure's digest depends on what it shows."""
     names = [{path.stem for path in (tree / "workflow/scripts").glob("*.py")} for tree in trees]
     return sorted(set.intersection(*names) - {"figure"})
 
 
-def _digests(tree: Path, stages: Sequence[str]) -> dict[str, str]:
+def digests(tree: Path, stages: Sequence[str]) -> dict[str, str]:
     """Digests of stages by the code of a tree itself, which results carry."""
     command = [sys.executable, "-c", DIGESTS, *stages]
     done = subprocess.run(

@@ -1,18 +1,23 @@
 """The published outcome below docs/results keeps to what no estimator can beat."""
 
+import functools
 import math
 import re
+import tempfile
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from loading import ROOT
 
+from vwta.io.errors import DataError
 from vwta.io.storage import read_table
 from vwta.paper.collection import read_parts
 from vwta.paper.metrics import COLUMNS
 from vwta.paper.verdicts.folder import judge_folder
 from vwta.paper.verdicts.overview import overview
+from vwta.workflow.adopt import digests, stages_of
+from vwta.workflow.checkout import check_out
 
 PLACE = ROOT / "docs/results"
 KEYS = ["protocol", "dataset"]
@@ -124,7 +129,22 @@ def test_numbers_can_be_traced(name: str) -> None:
     for _, facts in read_parts(find(name)).values():
         record = facts["provenance"]
         for one in (record, *record.get("trainings", ()), record.get("training", record)):
-            assert len(one["revision"]) == 40, one["revision"]
+            revision, changed = one["revision"][:40], one["revision"][40:]
+            assert len(revision) == 40, revision
+            if changed:  # in files that this code does not depend on
+                assert changed == "-dirty"
+                assert one["code"] in codes_at(revision)
+
+
+@functools.cache
+def codes_at(revision: str) -> set[str]:
+    """Digests of all stages of the workflow at a revision."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            check_out(ROOT, revision, Path(folder))
+        except DataError:
+            pytest.skip(f"this clone does not have the revision {revision}")
+        return set(digests(Path(folder), stages_of(Path(folder))).values())
 
 
 def test_overview_is_that_of_the_tables() -> None:
