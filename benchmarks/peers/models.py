@@ -50,8 +50,8 @@ class Method:
     columns: int = 9
 
 
-def fit(name: str, x: Array, y: Array, steps: int, seed: int) -> tuple[Model, Any]:
-    """A model of rows `(n, c)` and `(n, d)`, and the setting that held-out rows chose.
+def fit(name: str, x: Array, y: Array, steps: int, seed: int) -> tuple[Model, dict[str, Any]]:
+    """A model of rows `(n, c)` and `(n, d)`, with the setting and head that held-out rows chose.
 
     The model maps inputs to laws of targets in their own unit.
     """
@@ -69,7 +69,8 @@ def fit(name: str, x: Array, y: Array, steps: int, seed: int) -> tuple[Model, An
         nll = -model(rows.x_held_out).log_prob(rows.y_held_out[None]).mean()
         found.append((float(nll), setting, model))
     _, setting, model = min(found, key=lambda each: each[0])
-    return lambda new: _Scaled(model((new - centre) / scale), at, unit), setting
+    chosen = {"setting": setting, "head": getattr(model, "head", None)}
+    return lambda new: _Scaled(model((new - centre) / scale), at, unit), chosen
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,22 @@ def _ours(**options: Any) -> Callable[[Rows, Any, int, int], Model]:
         )  # fmt: skip
         x = np.concatenate([rows.x, rows.x_held_out])
         model.fit(x, np.concatenate([rows.y, rows.y_held_out]))
-        return lambda new: _Predicted(model.predict_dist(new))
+        return _Regressor(model)
 
     return train
+
+
+@dataclass(frozen=True)
+class _Regressor:
+    fitted: VoronoiRegressor
+
+    @property
+    def head(self) -> str:
+        """The head in use, which held-out rows chose if it was `auto`."""
+        return self.fitted.head_
+
+    def __call__(self, new: Array) -> Law:
+        return _Predicted(self.fitted.predict_dist(new))
 
 
 @dataclass(frozen=True)
@@ -256,6 +270,7 @@ class Steps:
 METHODS = {
     "vwta": Method(_ours(head="auto"), (8, 16)),
     "vwta_ensemble": Method(_ours(head="auto", members=MEMBERS), (8, 16)),
+    "vwta_local": Method(_ours(head="local"), (8, 16), columns=2),
     "vwta_continuous": Method(_ours(head="continuous"), (8, 16), columns=1),
     "mdn_ensemble": Method(_ours(head="mdn", members=MEMBERS), (8, 16)),
     "deep_ensembles": Method(_ours(head="mdn", members=MEMBERS), (1,)),

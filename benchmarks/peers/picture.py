@@ -77,5 +77,5 @@ def _marks(ax: Any, values: pd.DataFrame, methods: Sequence[str]) -> None:
             continue
         place = [row + 0.6 * (k / max(1, len(methods) - 1) - 0.5) for row in range(len(values))]
         mine = method.startswith("vwta")
-        ax.plot(values[method], place, "os^Dv<>Ph"[k % 9], color=f"C{k % 10}", ms=5, label=method,
+        ax.plot(values[method], place, "os^Dv<>PhX"[k % 10], color=f"C{k % 10}", ms=5, label=method,
                 mfc=None if mine else "white")  # fmt: skip

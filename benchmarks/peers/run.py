@@ -70,12 +70,12 @@ def _cell(dataset: str, split: int, method: str, chosen: argparse.Namespace) -> 
 def _measured(problem: Any, method: str, steps: int, seed: int) -> dict[str, Any]:
     validated = torch.distributions.Distribution._validate_args  # zuko switches this off, for all
     start = time.process_time()
-    model, setting = fit(method, problem.x, problem.y, steps, seed)
+    model, chosen = fit(method, problem.x, problem.y, steps, seed)
     fitted = time.process_time()
     found = scores(model(problem.x_test), problem)
     torch.distributions.Distribution.set_default_validate_args(validated)
     seconds = {"fit_seconds": fitted - start, "predict_seconds": time.process_time() - fitted}
-    return {"setting": setting, **found, **seconds}
+    return {**chosen, **found, **seconds}
 
 
 if __name__ == "__main__":
