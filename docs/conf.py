@@ -14,7 +14,7 @@ mpl.use("agg")
 logging.getLogger("vwta").setLevel(logging.WARNING)  # examples say nothing while they are trained
 
 HERE = Path(__file__).parent
-EXAMPLES = ("two_moons", "bimodal_table", "trajectory", "directions", "calibrated", "heads")
+EXAMPLES = tuple(sorted(path.stem for path in (HERE / "examples").glob("*.py")))
 
 project = "vwta"
 author = "the vwta authors"

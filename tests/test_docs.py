@@ -90,7 +90,7 @@ def test_gallery_shows_every_example() -> None:
     shown = re.findall(r"literalinclude} examples/(\w+)\.py", text)
     assert sorted(shown) == [path.stem for path in EXAMPLES]
     assert re.findall(r"gallery/(\w+)\.png", text) == shown
-    assert len(shown) == 6
+    assert len(shown) == 7
     for path in EXAMPLES:  # the sentence above a picture is that of the example
         assert path.read_text().splitlines()[0].strip('"') in text
 
