@@ -73,12 +73,12 @@ def main(steps: int = 300) -> Figure:
     for ax, (name, log_prob) in zip(axes, laws.items(), strict=True):
         with torch.no_grad():
             density, nll = log_prob(grid).exp().reshape(180, 180), -log_prob(fresh).mean()
-        extent = (*axis_x[[0, -1]], *axis_y[[0, -1]])
-        ax.imshow(density.T, origin="lower", extent=extent, cmap="Blues", vmax=top)
+        extent = (*axis_x[[0, -1]].tolist(), *axis_y[[0, -1]].tolist())
+        ax.imshow(density.T.numpy(), origin="lower", extent=extent, cmap="Blues", vmax=top)
         if log_prob is not truth:
             lines = {"facecolors": "none", "edgecolors": "black", "linewidths": 0.4}
             ax.add_collection(PolyCollection(corners(points, SQUARE), **lines))
-            ax.scatter(*points.T, s=6, c="black")
+            ax.scatter(*points.T.numpy(), s=6, c="black")
         ax.set_title(f"{name}\nNLL {nll:.3f}")
         ax.set(xlim=extent[:2], ylim=extent[2:])
         ax.set_axis_off()
