@@ -51,9 +51,10 @@ from vwta import (
 )
 from vwta.distributions.transported import Transported
 from vwta.estimator.columns import DataWarning
-from vwta.nn.densities import local
+from vwta.nn.densities import local, sphere_local
 from vwta.nn.heads import Components, Hypotheses
 from vwta.nn.local import Form
+from vwta.nn.local_directions import LocalDirectionHead
 from vwta.training.loop import FixedData, Schedule, fit
 
 ROWS, K = 6, 5
@@ -478,6 +479,7 @@ def _networks() -> Iterator[Use]:
     for form, wide in product(("scores", "continuous", "shared"), (None, Background())):
         where = f"{form}{'' if wide is None else ', background'}"
         yield Use("LocalDensity.forward", where, partial(_density, form, wide))
+    yield Use("LocalDensity.forward", "sphere", _directions)
 
 
 def _weights(make: Callable[[], nn.Module]) -> list[Tensor]:
@@ -514,6 +516,20 @@ def _density(form: Form, wide: Background | None, on: Move) -> Callable[[], Any]
         log_prob = model(x).log_prob(y)
         loss = local(network(x), y, model.space, background=wide)
         return log_prob, torch.autograd.grad(loss, [*network.parameters()])
+
+    return forward
+
+
+def _directions(on: Move) -> Callable[[], Any]:
+    x, y = on(numbers(ROWS, 2)), on(place("sphere", ROWS, 2, seed=3))
+    active = on(numbers(ROWS, 2, seed=4) > -0.3)
+    torch.manual_seed(0)
+    model = LocalDensity(LocalDirectionHead(2, K).double(), Sphere()).to(x.device)
+
+    def forward() -> Any:
+        log_prob = model(x).log_prob(y[:, 0])
+        loss = sphere_local(model.network(x), y, active)
+        return log_prob, loss, torch.autograd.grad(loss, [*model.parameters()])
 
     return forward
 

@@ -62,6 +62,7 @@ WAITS = {
     "fit": 18,
     "VoronoiRegressor.fit *": 180,
     "load": 180,
+    "LocalDensity.forward sphere": 115,
     "LocalDensity.forward *": 31,
     "hdr line*": 1700,
     "scenarios line*": 900,
