@@ -50,7 +50,7 @@ help: ## list the targets
 	@echo "REVISION=$(REVISION)  with which adopt compares the code; STAGE=$(STAGE)  which scripts, all if none"
 	@echo "KILLS=$(KILLS)  how often test-faults kills"
 	@echo "CASES=$(CASES)  how many laws fuzz tries"
-	@echo "ARGS=$(ARGS)  more arguments for snakemake (reproduce, plan, publish), pytest (test) or bench-peers"
+	@echo "ARGS=$(ARGS)  more arguments for snakemake (reproduce, plan, publish), pytest (test), bench or bench-peers"
 
 reproduce: tier setup $(CLUSTER) $(CLOUD) ## run the pipeline at TIER, and say where its results are
 	@$(IN_VENV) python -m vwta.workflow.configuration $(ARGS) $(CONFIG)
