@@ -40,7 +40,7 @@ export PYTHONNOUSERSITE := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce plan record publish report verify adopt deposit test test-cluster test-faults
-.PHONY: bench bench-peers docs fuzz setup cluster cloud lock envs clean tier study
+.PHONY: bench bench-peers bench-plain docs fuzz setup cluster cloud lock envs clean tier study
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -50,7 +50,7 @@ help: ## list the targets
 	@echo "REVISION=$(REVISION)  with which adopt compares the code; STAGE=$(STAGE)  which scripts, all if none"
 	@echo "KILLS=$(KILLS)  how often test-faults kills"
 	@echo "CASES=$(CASES)  how many laws fuzz tries"
-	@echo "ARGS=$(ARGS)  more arguments for snakemake (reproduce, plan, publish), pytest (test) or bench-peers"
+	@echo "ARGS=$(ARGS)  more arguments for snakemake (reproduce, plan, publish), pytest (test), bench or bench-peers"
 
 reproduce: tier setup $(CLUSTER) $(CLOUD) ## run the pipeline at TIER, and say where its results are
 	@$(IN_VENV) python -m vwta.workflow.configuration $(ARGS) $(CONFIG)
@@ -104,8 +104,12 @@ docs: setup ## build the site in docs/_build/html; warnings are errors
 fuzz: setup ## compare CASES random laws with exact references
 	@$(call step,CASES=$(CASES) OMP_NUM_THREADS=1 pytest -n auto tests/fuzz $(ARGS))
 
-bench: setup ## time the core against a plain reference
-	@$(IN_VENV) python benchmarks/bench.py
+bench: setup ## time the core beside other libraries, into results/bench; ARGS="--jobs line" and others
+	@$(PYTHON) envs/bootstrap.py bench
+	@$(IN_VENV) OMP_NUM_THREADS=1 PYTHONPATH=benchmarks:tests python benchmarks/speed/run.py $(ARGS)
+
+bench-plain: setup ## time sampling and training beside plain PyTorch
+	@$(IN_VENV) OMP_NUM_THREADS=1 python benchmarks/plain.py
 
 bench-peers: setup ## compare with other methods, into results/peers; ARGS="--splits 1 --data FOLDER" and others
 	@$(IN_VENV) OMP_NUM_THREADS=1 python benchmarks/peers/run.py $(ARGS)

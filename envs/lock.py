@@ -49,8 +49,18 @@ CLOUD_HEADER = """\
 # Made by `make lock` from pyproject.toml; do not edit.
 """
 
+BENCH_HEADER = """\
+# What `make bench` compares with besides requirements.lock; it installs this.
+# Made by `make lock` from pyproject.toml; do not edit.
+"""
+
 # Locks that add an extra to requirements.lock.
-ADDED = {"cluster": CLUSTER_HEADER, "cloud": CLOUD_HEADER, "docs": DOCS_HEADER}
+ADDED = {
+    "cluster": CLUSTER_HEADER,
+    "cloud": CLOUD_HEADER,
+    "docs": DOCS_HEADER,
+    "bench": BENCH_HEADER,
+}
 EXTRAS = "sklearn,plot,paper,opencv,rivals,workflow,dev"
 
 # Results are compared bit by bit, so the lock keeps this version, whatever pyproject.toml allows.

@@ -1,4 +1,4 @@
-"""The k-d tree finds the same atoms as exact arithmetic does."""
+"""A k-d tree, and bisection on the line, find the same atoms as exact arithmetic does."""
 
 import math
 from fractions import Fraction
@@ -40,24 +40,41 @@ def test_the_first_of_equals_is_taken(e: int) -> None:
     assert nearest_of_shared(place_tree(atoms), atoms, y).tolist() == exact(atoms, y)
 
 
-def test_points_far_away_from_close_atoms() -> None:
-    """Squares are too coarse to tell the atoms apart, their difference is not."""
-    generator = torch.Generator().manual_seed(3)
-    atoms = torch.rand(70, 2, dtype=torch.float64, generator=generator) * 1e-7
-    y = torch.randn(100, 2, dtype=torch.float64, generator=generator) * 1e4
+@pytest.mark.parametrize("shift", [0.0, 1e9])
+@pytest.mark.parametrize("count", [2, 70])
+def test_points_within_some_roundings_of_a_border_on_the_line(count: int, shift: float) -> None:
+    atoms = torch.rand(count, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    atoms = atoms + shift
+    line = atoms[:, 0].sort().values
+    near = [(line[1:] + line[:-1]) / 2]
+    for end in (-math.inf, math.inf):
+        near += [near[0].nextafter(torch.full_like(near[0], end))]
+        near += [near[-1].nextafter(torch.full_like(near[0], end))]
+    y = torch.cat([*near, line - 1e20, line + 1e20])[:, None]
     assert nearest_of_shared(place_tree(atoms), atoms, y).tolist() == exact(atoms, y)
 
 
-def test_points_that_are_not_finite_are_treated_as_without_a_tree() -> None:
-    atoms = torch.rand(70, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
-    y = torch.tensor([[math.nan, 0.0], [0.5, 0.5], [math.inf, 1.0]], dtype=torch.float64)
+@pytest.mark.parametrize("e", [1, 2])
+def test_points_far_away_from_close_atoms(e: int) -> None:
+    """Squares are too coarse to tell the atoms apart, their difference is not."""
+    generator = torch.Generator().manual_seed(3)
+    atoms = torch.rand(70, e, dtype=torch.float64, generator=generator) * 1e-7
+    y = torch.randn(100, e, dtype=torch.float64, generator=generator) * 1e4
+    assert nearest_of_shared(place_tree(atoms), atoms, y).tolist() == exact(atoms, y)
+
+
+@pytest.mark.parametrize("e", [1, 2])
+def test_points_that_are_not_finite_are_treated_as_without_a_tree(e: int) -> None:
+    atoms = torch.rand(70, e, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
+    y = torch.tensor([[math.nan, 0.0], [0.5, 0.5], [math.inf, 1.0]], dtype=torch.float64)[:, :e]
     with_all = nearest_of_rows(atoms[None], y, torch.zeros(3, dtype=torch.long))
     assert torch.equal(nearest_of_shared(place_tree(atoms), atoms, y), with_all)
 
 
-def test_atoms_that_all_coincide() -> None:
-    atoms = torch.full((70, 2), 0.3, dtype=torch.float64)
-    assert not nearest_of_shared(place_tree(atoms), atoms, torch.rand(5, 2).double()).any()
+@pytest.mark.parametrize("e", [1, 2])
+def test_atoms_that_all_coincide(e: int) -> None:
+    atoms = torch.full((70, e), 0.3, dtype=torch.float64)
+    assert not nearest_of_shared(place_tree(atoms), atoms, torch.rand(5, e).double()).any()
 
 
 @pytest.mark.parametrize("space", [Box(-1.0, 1.0), Sphere()])

@@ -27,7 +27,7 @@ from vwta.geometry.winners import PlaceTree, nearest_of_rows, nearest_of_shared,
 
 KEPT = 2**22  # numbers: targets longer than this are not kept with their nearest atoms
 DRAWS = 2**16  # samples drawn at once: they fit into the cache
-SEARCHED = 64  # atoms and points from which on a k-d tree is faster than comparing all
+SEARCHED = 64  # atoms (but on the line) and points from which on a search is faster
 SECTORS = 2**11  # sectors whose moments are computed at once
 
 
@@ -90,9 +90,10 @@ class Tessellation:
         return nearest_of_shared(tree, self._fixed[0], y)
 
     def _is_searched(self, row: Tensor) -> bool:
-        """Whether one k-d tree finds nearest atoms faster than a comparison with all of them."""
-        rows, count, _ = self._fixed.shape
-        return rows == 1 and row.device.type == "cpu" and min(count, len(row)) >= SEARCHED
+        """Whether a search finds nearest atoms faster than a comparison with all of them."""
+        rows, count, size = self._fixed.shape
+        enough = len(row) if size == 1 else min(count, len(row))
+        return rows == 1 and row.device.type == "cpu" and enough >= SEARCHED
 
     def log_mass(self, cell: Tensor, kernel: Kernel) -> Tensor:
         """Log of the kernel's mass in cells `(C,)`; -inf where a twin has the cell."""

@@ -1,4 +1,7 @@
-"""Nearest atoms: by comparison with all of them, or by a k-d tree where many points share them."""
+"""Nearest atoms: by comparison with all of them, or by a search where many points share them.
+
+The search is one in a k-d tree, on the line a bisection.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +20,27 @@ SETTLED = 10  # comparisons at most with the nearest atom so far, until none is 
 
 
 class PlaceTree(NamedTuple):
-    """A k-d tree of the places of atoms.
+    """The places of atoms, made ready for a search.
 
     Attributes:
-        tree: of the `P` distinct places.
-        first: the first atom at each, `(P,)`.
+        first: the first atom at each of the `P` distinct places, `(P,)`.
+        tree: of the places; None on the line.
+        middles: on the line, where places in their order begin and end, `(P + 1,)`.
     """
 
-    tree: cKDTree
     first: Tensor
+    tree: cKDTree | None
+    middles: Tensor | None = None
 
 
 def place_tree(atoms: Tensor) -> PlaceTree:
     """Tree of atoms `(K, e)`; those that coincide count once."""
-    places, first = np.unique(atoms.numpy(), axis=0, return_index=True)
-    return PlaceTree(cKDTree(places), torch.from_numpy(first))
+    if atoms.shape[1] == 1:
+        line, at = np.unique(atoms[:, 0].numpy(), return_index=True)
+        middles = np.concatenate([[-np.inf], (line[1:] + line[:-1]) / 2, [np.inf]])
+        return PlaceTree(torch.from_numpy(at), None, torch.from_numpy(middles))
+    places, at = np.unique(atoms.numpy(), axis=0, return_index=True)
+    return PlaceTree(torch.from_numpy(at), cKDTree(places))
 
 
 def nearest_of_shared(tree: PlaceTree, atoms: Tensor, y: Tensor) -> Tensor:
@@ -41,14 +50,28 @@ def nearest_of_shared(tree: PlaceTree, atoms: Tensor, y: Tensor) -> Tensor:
     """
     out = torch.zeros(len(y), dtype=torch.long)
     finite = y.isfinite().all(-1)
-    distance, place = map(np.asarray, tree.tree.query(y[finite].numpy(), k=2))
-    out[finite] = tree.first[torch.from_numpy(place[:, 0])]
-    close = torch.ones(len(y), dtype=torch.bool)
-    close[finite] = torch.from_numpy(distance[:, 1] <= distance[:, 0] * (1 + _blur(y)))
+    close = torch.ones_like(finite)
+    place, close[finite] = _searched(tree, atoms, y[finite])
+    out[finite] = tree.first[place]
     if close.any():
         row = torch.zeros(int(close.sum()), dtype=torch.long)
         out[close] = nearest_of_rows(atoms[None], y[close], row)
     return out
+
+
+def _searched(tree: PlaceTree, atoms: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """The nearest place to each point `(N, e)`, and whether another is as near up to rounding."""
+    if tree.tree is not None:
+        distance, place = (
+            torch.from_numpy(np.asarray(found)) for found in tree.tree.query(y.numpy(), k=2)
+        )
+        return place[:, 0], distance[:, 1] <= distance[:, 0] * (1 + _blur(y))
+    assert tree.middles is not None
+    blur = _blur(y) * atoms.abs().amax()  # far above the rounding of a middle
+    target = y[:, 0].contiguous()
+    place = torch.searchsorted(tree.middles[1:-1], target)
+    below, above = (tree.middles[place + end] for end in (0, 1))
+    return place, (target - below <= blur) | (above - target <= blur)
 
 
 def nearest_of_rows(points: Tensor, y: Tensor, row: Tensor) -> Tensor:

@@ -84,7 +84,7 @@ def _assign(y: Array, z: Array) -> float:
 
     Potentials, one number for each row or column, change the costs of all assignments alike. Those
     of a coarser problem are taken off first: what is left is near 0 for the pairs of the best
-    assignment, which then takes half the time to find.
+    assignment, which then takes half the time to find. Other solvers: docs/speed.md.
     """
     cost = cdist(y, z)
     if len(y) > FEW:
