@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from loading import ROOT, load_module
 
+import vwta
 from vwta.cli.main import main
 
 EXAMPLES = sorted((ROOT / "docs/examples").glob("*.py"))
@@ -98,6 +99,12 @@ def test_every_page_with_code_is_known() -> None:
     assert found.keys() == RUN | FRAGMENTS
     for name, code in found.items():
         compile(code, name, "exec")
+
+
+def test_reference_has_every_public_name() -> None:
+    named = set(re.findall(r"^\.\. auto\w+:: ([\w.]+)$", (ROOT / "docs/api.md").read_text(), re.M))
+    missing = {name for name in vwta.__all__ if not any(x.endswith(f".{name}") for x in named)}
+    assert not missing
 
 
 def test_gallery_shows_every_example() -> None:
