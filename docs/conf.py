@@ -34,8 +34,17 @@ napoleon_custom_sections = [("Arguments", "params_style"), ("Attributes", "param
 def setup(app: Any) -> None:
     """Runs the examples before pages are read."""
     app.connect("builder-inited", lambda _: draw())
+    app.connect("source-read", add_findings)
     app.connect("source-read", link_to_results)
     app.add_lexer("mermaid", TextLexer)
+
+
+def add_findings(app: Any, name: str, source: list[str]) -> None:
+    """The findings stand in README alone, and are shown on a page of the site, too."""
+    if name == "findings":
+        readme = (HERE.parent / "README.md").read_text()
+        found = readme.split("## What we found")[1].split("## Reproduce")[0]
+        source[0] += found.replace("](docs/", "](")
 
 
 def link_to_results(app: Any, name: str, source: list[str]) -> None:
