@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 import warnings
 from pathlib import Path
@@ -25,7 +26,8 @@ from vwta.io.storage import atomic
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=Path("results/peers"), help="%(default)s")
-    parser.add_argument("--data", type=Path, default=Path("data"), help="has uci/; %(default)s")
+    mirror = Path(os.environ.get("VWTA_MIRROR", "data"))
+    parser.add_argument("--data", type=Path, default=mirror, help="has uci/; %(default)s")
     parser.add_argument("--datasets", nargs="*", default=[*TOYS, *UCI], metavar="NAME")
     parser.add_argument("--methods", nargs="*", choices=METHODS, default=list(METHODS))
     parser.add_argument("--splits", type=int, default=5, help="%(default)s")
