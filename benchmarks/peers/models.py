@@ -278,6 +278,7 @@ class Steps:
 METHODS = {
     "vwta": Method(_ours(head="auto"), (8, 16)),
     "vwta_ensemble": Method(_ours(head="auto", members=MEMBERS), (8, 16)),
+    "vwta_voronoi": Method(_ours(head="voronoi"), (8, 16)),
     "vwta_local": Method(_ours(head="local"), (8, 16), columns=2),
     "vwta_continuous": Method(_ours(head="continuous"), (8, 16), columns=1),
     "mdn_ensemble": Method(_ours(head="mdn", members=MEMBERS), (8, 16)),
