@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from bimodal import log_density, two_modes
 
 from vwta import Box, Sphere, VoronoiRegressor
@@ -168,6 +169,25 @@ def test_bandwidth_at_the_border_is_warned_of(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("vwta.estimator.heads.BANDWIDTHS", (0.5, 0.8))
     with pytest.warns(DataWarning, match=r"the bandwidth is 0.5 .* at the border"):
         VoronoiRegressor(head="kernel", **FAST).fit(X, Y)
+
+
+def test_unused_hypotheses_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    def far(y: torch.Tensor, count: int, _: torch.Generator) -> torch.Tensor:
+        return torch.cat([y[:1], 1e3 + torch.rand(count - 1, 1)])
+
+    monkeypatch.setattr("vwta.estimator.heads.k_means_plus_plus", far)
+    with pytest.warns(DataWarning, match="3 of 4 hypotheses win no training row. Remedy: lower n_"):
+        model = VoronoiRegressor(head="kernel", **FAST, learning_rate=1e-6).fit(X, Y)
+    assert model.unused_hypotheses_ == 3
+
+
+def test_volumes_with_large_errors_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In four dimensions volumes are estimates, with an error of at most 5 % if that can be had."""
+    y = np.random.default_rng(0).normal(size=(60, 4))
+    VoronoiRegressor(head="voronoi", **FAST).fit(X[:60], y)
+    monkeypatch.setattr("vwta.estimator.regressor.TOLERANCE", 1e-6)
+    with pytest.warns(DataWarning, match="volumes of cells have a standard error of up to"):
+        VoronoiRegressor(head="voronoi", **FAST).fit(X[:60], y)
 
 
 def test_more_hypotheses_than_targets() -> None:
