@@ -136,7 +136,12 @@ def test_names_of_pandas() -> None:
         (X, Y, {"space": "torus"}, "space 'torus'. Remedy: choose one of 'auto', 'line'"),
         (X, Y, {"space": "sphere"}, "needs unit vectors, found y of 1 columns"),
         (X, Y, {"n_hypotheses": 0}, "n_hypotheses is 0. Remedy: give a whole number from 1"),
+        (X, pd.Series(pd.date_range("2020", periods=300)), {}, "y holds dates or times. Remedy"),
+        (X, 1e14 + 0.1 * np.arange(300), {}, "targets differ by .* about 1e.14.* Remedy: subtract"),
         (X, Y, {"hidden": ()}, r"hidden is \(\). Remedy"),
+        (X, Y, {"hidden": 64}, "hidden is 64. Remedy"),
+        (X, Y, {"learning_rate": 0.0}, "learning_rate is 0.0 and weight_decay 0.3. Remedy"),
+        (X, Y, {"device": "gpu"}, "device 'gpu'. Remedy: choose 'auto', 'cpu' or 'cuda'"),
         (X, Y, {"validation_fraction": 1.0}, "validation_fraction is 1.0. Remedy"),
     ],
 )
