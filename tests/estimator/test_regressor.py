@@ -1,6 +1,9 @@
 """The estimator as a user meets it: choices, ensembles, messages at the door."""
 
+import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -238,3 +241,29 @@ def test_bar_is_drawn_if_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
     VoronoiRegressor(head="mdn", progress=True, **FAST).fit(X, Y)
     assert "training mixture [" in capsys.readouterr().err
+
+
+LARGE = """
+import resource, time
+import numpy as np
+from vwta import VoronoiRegressor
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(10_000, 10))
+y = X[:, 0] + rng.choice([-1, 1], 10_000) * (2 + X[:, 1]) + 0.3 * rng.normal(size=10_000)
+size = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before, start = size(), time.process_time()
+VoronoiRegressor(random_state=0).fit(X, y)
+print(time.process_time() - start, (size() - before) / 1024)
+"""
+
+
+@pytest.mark.slow
+def test_defaults_fit_ten_thousand_rows_within_a_minute_and_little_memory() -> None:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", LARGE], capture_output=True, text=True, check=True, env=environment
+    )
+    seconds, megabytes = map(float, done.stdout.split())
+    assert seconds < 60
+    assert megabytes < 500
