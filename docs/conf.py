@@ -22,7 +22,7 @@ copyright = author
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build", "results"]
+exclude_patterns = ["_build", "results", "peers"]
 html_theme = "furo"
 html_title = "vwta"
 autodoc_typehints = "none"
@@ -49,7 +49,7 @@ def add_findings(app: Any, name: str, source: list[str]) -> None:
 
 def link_to_results(app: Any, name: str, source: list[str]) -> None:
     """Files of published runs are no pages of the site: links to them are downloads."""
-    source[0] = re.sub(r"\]\((results/[^)]+)\)", r"](path:\1)", source[0])
+    source[0] = re.sub(r"\]\((results/[^)]+|peers/[^)]+\.csv)\)", r"](path:\1)", source[0])
 
 
 def draw() -> None:

@@ -38,7 +38,7 @@ class Metric(NamedTuple):
 
 METRICS = {
     "nll": Metric("Negative log-likelihood", "NLL above the best", ".3f"),
-    "crps": Metric("CRPS, in the plane the energy score", "CRPS by the best", ".3g"),
+    "crps": Metric("CRPS, in the plane the energy score", "CRPS by the best", "#.3g"),
     "coverage90": Metric("Coverage of regions of 90 %", "coverage of 90 % regions", ".3f"),
     "odds_error": Metric("Error of scenario odds", "error of scenario odds", ".3f"),
     "fit_seconds": Metric("CPU-seconds to fit", "CPU-seconds to fit", ".3g"),
@@ -111,7 +111,7 @@ def write_figure(frame: pd.DataFrame, path: Path) -> None:
     datasets = list(dict.fromkeys(frame["dataset"]))
     methods = [name for name in LABELS if name in set(frame["method"])]
     with style():
-        figure, axes = plt.subplots(2, 3, figsize=(10, 5.8), layout="constrained", sharey=True)
+        figure, axes = plt.subplots(2, 3, figsize=(8.5, 6), layout="constrained", sharey=True)
         for ax, (metric, (_, label, _)) in zip(axes.flat, METRICS.items(), strict=True):
             if metric not in means:
                 ax.set_axis_off()
@@ -136,9 +136,9 @@ def write_figure(frame: pd.DataFrame, path: Path) -> None:
             ax.set_xlabel(label)
         axes[0, 0].invert_yaxis()
         handles, labels = axes.flat[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=6)
+        figure.legend(handles, labels, loc="outside upper center", ncols=4)
         with atomic(path) as temporary:
-            figure.savefig(temporary, dpi=120, format="png")
+            figure.savefig(temporary, dpi=130, format="png")
         plt.close(figure)
 
 
