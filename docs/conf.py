@@ -49,7 +49,7 @@ def add_findings(app: Any, name: str, source: list[str]) -> None:
 
 def link_to_results(app: Any, name: str, source: list[str]) -> None:
     """Files of published runs are no pages of the site: links to them are downloads."""
-    source[0] = re.sub(r"\]\((results/[^)]+|peers/[^)]+\.csv)\)", r"](path:\1)", source[0])
+    source[0] = re.sub(r"\]\((results/[^)]+|peers/[^)]+\.(?:csv|md))\)", r"](path:\1)", source[0])
 
 
 def draw() -> None:

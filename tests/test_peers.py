@@ -72,6 +72,16 @@ def test_splits_that_a_method_lacks_are_left_out_and_the_best_is_bold(
     assert "| NGBoost | **0.970 ± 0** |  |" in lines
 
 
+def test_published_tables_are_those_of_the_published_numbers(
+    peers: dict[str, ModuleType], tmp_path: Path
+) -> None:
+    folder = ROOT / "docs/peers"
+    table = pd.read_csv(folder / "peers.csv").set_index(["dataset", "method"])
+    peers["picture"].write_markdown(table, tmp_path / "peers.md")
+    assert (tmp_path / "peers.md").read_text() == (folder / "peers.md").read_text()
+    assert set(table.index.unique("method")) == set(peers["models"].METHODS)
+
+
 class Truth:
     """The true law of a toy problem."""
 

@@ -53,14 +53,18 @@ def complete(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Means over splits and their standard errors, a row for each data set and method."""
+    """Means over splits and their standard errors, a row for each data set and method.
+
+    Returns:
+        The table as it stands in the file.
+    """
     metrics = [name for name in METRICS if name in frame]
     groups = frame.groupby(["dataset", "method"])[metrics]
     table = groups.mean().join(groups.sem().add_suffix("_error"))
     table.insert(0, "splits", frame.groupby(["dataset", "method"]).size())
     with atomic(path) as temporary:
         table.to_csv(temporary, float_format="%.6g")
-    return table
+    return pd.read_csv(path).set_index(["dataset", "method"])
 
 
 def write_markdown(table: pd.DataFrame, path: Path) -> None:
