@@ -22,7 +22,7 @@ copyright = author
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build", "results"]
+exclude_patterns = ["_build", "results", "peers"]
 html_theme = "furo"
 html_title = "vwta"
 autodoc_typehints = "none"
@@ -34,13 +34,22 @@ napoleon_custom_sections = [("Arguments", "params_style"), ("Attributes", "param
 def setup(app: Any) -> None:
     """Runs the examples before pages are read."""
     app.connect("builder-inited", lambda _: draw())
+    app.connect("source-read", add_findings)
     app.connect("source-read", link_to_results)
     app.add_lexer("mermaid", TextLexer)
 
 
+def add_findings(app: Any, name: str, source: list[str]) -> None:
+    """The findings stand in README alone, and are shown on a page of the site, too."""
+    if name == "findings":
+        readme = (HERE.parent / "README.md").read_text()
+        found = readme.split("## What we found")[1].split("## Reproduce")[0]
+        source[0] += found.replace("](docs/", "](")
+
+
 def link_to_results(app: Any, name: str, source: list[str]) -> None:
     """Files of published runs are no pages of the site: links to them are downloads."""
-    source[0] = re.sub(r"\]\((results/[^)]+)\)", r"](path:\1)", source[0])
+    source[0] = re.sub(r"\]\((results/[^)]+|peers/[^)]+\.(?:csv|md))\)", r"](path:\1)", source[0])
 
 
 def draw() -> None:

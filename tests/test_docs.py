@@ -1,11 +1,16 @@
 """Code in the documentation runs as it stands there."""
 
 import re
+import shlex
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import pandas as pd
 import pytest
 from loading import ROOT, load_module
+
+import vwta
+from vwta.cli.main import main
 
 EXAMPLES = sorted((ROOT / "docs/examples").glob("*.py"))
 # Pages whose blocks are run here or, in an environment without extras, by tests/test_package.py.
@@ -16,6 +21,11 @@ FRAGMENTS = {"data.md", "local_kernels.md"}  # parts of programs, which cannot r
 def blocks(path: Path) -> str:
     """All Python blocks of a page, one after the other."""
     return "\n".join(re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL))
+
+
+def commands(path: Path) -> list[str]:
+    """All commands `vwta` in blocks of a page."""
+    return re.findall(r"^vwta .*", path.read_text(), re.MULTILINE)
 
 
 def test_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,6 +57,12 @@ def test_quickstart(
     assert likelihood["model"].mean > likelihood["kernel density without inputs"].mean
     assert (tmp_path / "diagnosis.html").stat().st_size > 10_000
     assert capsys.readouterr().out
+    for line in commands(ROOT / "docs/quickstart.md"):
+        options = ["--steps", "50"] if line.startswith("vwta fit") else []
+        assert main([*shlex.split(line)[1:], *options]) == 0
+    assert len(pd.read_csv(tmp_path / "predicted.csv")) == 2
+    assert len(pd.read_csv(tmp_path / "more_predicted.csv")) == 200
+    assert (tmp_path / "explorer.html").stat().st_size > 10_000
 
 
 def test_page_about_heads(capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,6 +99,12 @@ def test_every_page_with_code_is_known() -> None:
     assert found.keys() == RUN | FRAGMENTS
     for name, code in found.items():
         compile(code, name, "exec")
+
+
+def test_reference_has_every_public_name() -> None:
+    named = set(re.findall(r"^\.\. auto\w+:: ([\w.]+)$", (ROOT / "docs/api.md").read_text(), re.M))
+    missing = {name for name in vwta.__all__ if not any(x.endswith(f".{name}") for x in named)}
+    assert not missing
 
 
 def test_gallery_shows_every_example() -> None:

@@ -47,9 +47,39 @@ def test_cells_are_done_once_and_go_into_table_and_figure(
     columns = ["nll", "crps", "coverage90", "odds_error", "fit_seconds", "predict_seconds"]
     assert np.isfinite(table[columns].to_numpy()).all()
     assert (tmp_path / "peers.png").stat().st_size > 10_000
+    assert "**Error of scenario odds**" in (tmp_path / "peers.md").read_text()
     with pytest.raises(SystemExit, match="other steps or rows"):
         peers["main"].main([*options, "ngboost", "--steps", "5"])
     assert "toy_line-0-zuko_gmm: NLL" in capsys.readouterr().out
+
+
+def test_splits_that_a_method_lacks_are_left_out_and_the_best_is_bold(
+    peers: dict[str, ModuleType], tmp_path: Path
+) -> None:
+    cells = [("a", 0, "vwta", 1.0), ("a", 1, "vwta", 3.0), ("a", 2, "vwta", -9.0)]
+    cells += [("a", 0, "ngboost", 1.5), ("a", 1, "ngboost", 1.5), ("b", 0, "vwta", 0.5)]
+    frame = pd.DataFrame(cells, columns=["dataset", "split", "method", "nll"])
+    frame["coverage90"] = [0.8, 0.8, 0.8, 0.97, 0.97, 0.7]
+    picture = peers["picture"]
+    table = picture.write_table(picture.complete(frame), tmp_path / "peers.csv")
+    assert table.loc[("a", "vwta"), "nll"] == 2.0
+    assert table.loc[("a", "vwta"), "nll_error"] == 1.0
+    picture.write_markdown(table, tmp_path / "peers.md")
+    lines = (tmp_path / "peers.md").read_text().splitlines()
+    assert "| splits | 2 | 1 |" in lines
+    assert "| vwta, head auto | 2.000 ± 1 | **0.500** |" in lines
+    assert "| NGBoost | **1.500 ± 0** |  |" in lines
+    assert "| NGBoost | **0.970 ± 0** |  |" in lines
+
+
+def test_published_tables_are_those_of_the_published_numbers(
+    peers: dict[str, ModuleType], tmp_path: Path
+) -> None:
+    folder = ROOT / "docs/peers"
+    table = pd.read_csv(folder / "peers.csv").set_index(["dataset", "method"])
+    peers["picture"].write_markdown(table, tmp_path / "peers.md")
+    assert (tmp_path / "peers.md").read_text() == (folder / "peers.md").read_text()
+    assert set(table.index.unique("method")) == set(peers["models"].METHODS)
 
 
 class Truth:

@@ -1,21 +1,24 @@
 """Compares vwta with what users would pick instead: `make bench-peers`.
 
 A cell is a data set, a split and a method. Each writes a file when it is done, and is not done
-again: a run that was cut goes on. A table and a figure are made of all cells that there are.
+again: a run that was cut goes on. Tables and a figure are made of the splits that all methods have
+done.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 import warnings
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import torch
 from models import METHODS, fit
-from picture import write_figure, write_table
+from picture import complete, write_figure, write_markdown, write_table
 from problems import TOYS, UCI, load
 from scores import scores
 
@@ -25,7 +28,8 @@ from vwta.io.storage import atomic
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=Path("results/peers"), help="%(default)s")
-    parser.add_argument("--data", type=Path, default=Path("data"), help="has uci/; %(default)s")
+    mirror = Path(os.environ.get("VWTA_MIRROR", "data"))
+    parser.add_argument("--data", type=Path, default=mirror, help="has uci/; %(default)s")
     parser.add_argument("--datasets", nargs="*", default=[*TOYS, *UCI], metavar="NAME")
     parser.add_argument("--methods", nargs="*", choices=METHODS, default=list(METHODS))
     parser.add_argument("--splits", type=int, default=5, help="%(default)s")
@@ -39,9 +43,13 @@ def main(arguments: list[str] | None = None) -> None:
             for method in chosen.methods:
                 _cell(dataset, split, method, chosen)
     records = [json.loads(path.read_text()) for path in sorted(chosen.output.glob("*.json"))]
-    write_table(records, chosen.output / "peers.csv")
-    write_figure(records, chosen.output / "peers.png")
-    print(chosen.output / "peers.csv", chosen.output / "peers.png", sep="\n")
+    frame = complete(pd.DataFrame(records))
+    frame["dataset"] = pd.Categorical(frame["dataset"], [*TOYS, *UCI]).remove_unused_categories()
+    frame = frame.sort_values(["dataset", "split"])
+    made = [chosen.output / f"peers.{suffix}" for suffix in ("csv", "md", "png")]
+    write_markdown(write_table(frame, made[0]), made[1])
+    write_figure(frame, made[2])
+    print(*made, sep="\n")
 
 
 def _cell(dataset: str, split: int, method: str, chosen: argparse.Namespace) -> None:

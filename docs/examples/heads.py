@@ -1,4 +1,4 @@
-"""Comparing heads on one target: a true law of two blocks, and the mean log-likelihood of each."""
+"""Comparing heads: densities at x = .5 beside the true law (dashed), and log-likelihoods."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,8 +18,10 @@ def main(steps: int = 400) -> Figure:
         model = VoronoiRegressor(8, head=head, steps=steps, refit=False, random_state=0)
         model.fit(X[:1000], y[:1000])
         plot.density(model.predict_dist([[0.5]]), ax=ax)
+        ax.plot([-3, -3, -2, -2, 2, 2, 3, 3], [0, 0.3, 0.3, 0, 0, 0.7, 0.7, 0], "k--", lw=0.9)
         found = model.diagnose(X[1000:], y[1000:]).log_likelihood["model"]
         ax.set_title(f"{head}\n{found.mean:.2f} ± {found.error:.2f}")
+        ax.set_xlim(-4, 4)
         ax.get_legend().remove()
         ax.label_outer()
     axes[0].set_ylim(0, 1.05 * max(line.get_ydata().max() for ax in axes for line in ax.lines))

@@ -32,7 +32,7 @@ def test_fit_says_what_it_did(folder: Path, capsys: pytest.CaptureFixture[str]) 
     arguments = ["fit", str(folder / "houses.csv"), "--target", "price", "--target", "a", *FAST]
     assert main([*arguments, "--drop", "kind", "-o", model]) == 0
     text = capsys.readouterr().out
-    assert "200 rows, 1 columns of numbers and 0 of texts" in text
+    assert "200 rows; inputs: 1 of numbers, 0 of texts" in text
     assert "head voronoi: " in text
     assert text.endswith(f"wrote {model}\n")
 
@@ -98,6 +98,16 @@ def test_diagnose(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["predict", "m.vwta", "houses.csv", "-o", "out.doc"], "unknown kind of table"),
         (["diagnose", "m.vwta", "new.csv"], "no column 'kind'"),
         (["sample", "m.vwta", "houses.csv", "-n", "0", "-o", "out.csv"], "-n 0. Remedy"),
+        (
+            ["predict", "m.vwta", "houses.csv", "-o", "o.csv", "--scenarios", "2"],
+            "min_mass 2.0. Remedy",
+        ),
+        (["fit", "houses.csv", "--target", "a", "--target", "a"], "'a' is given twice. Remedy"),
+        (["fit", "houses.csv", "--target", "a", "-o", "./houses.csv"], "would be replaced. Remedy"),
+        (
+            ["fit", "houses.csv", "--target", "a", "--predict", "new.csv", "out.doc"],
+            "out.doc: unknown kind of table. Remedy",
+        ),
     ],
 )
 def test_message(

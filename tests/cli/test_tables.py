@@ -57,6 +57,11 @@ ROWS = "".join(f"{i},{i}\n" for i in range(20))
             "line 3: 1 cells where the header has 2 columns. Remedy: correct the line",
         ),
         ("a,b\n1,2\n3,4,5\n6,7,8,9\n", "line 3: 3 cells where the header has 2 columns"),
+        (
+            "a;b\n1,5;2,5\n",
+            "line 2: 3 cells .* Remedy: say --delimiter ';', with --decimal , if decimals have",
+        ),
+        ("a\tb\n1,5\t2\n", "Remedy: say --delimiter tab, or give"),
         ("a,,c\n1,2,3\n", "line 1: column 2 has no name. Remedy"),
         ("a,b\n", "no row below the header. Remedy"),
         ("", "the file is empty. Remedy: line 1 must name the columns"),
@@ -72,6 +77,24 @@ def test_bytes_that_are_not_text(tmp_path: Path) -> None:
     path.write_bytes("a,b\ncafé,1\n".encode("latin-1"))
     with pytest.raises(BadTable, match=r"is not UTF-8\. Remedy: save the file with the encoding"):
         read(path, Layout())
+
+
+@pytest.mark.parametrize(("suffix", "package"), [(".parquet", "pyarrow"), (".xlsx", "openpyxl")])
+def test_missing_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, package: str
+) -> None:
+    path = file(tmp_path, "", f"table{suffix}")
+    monkeypatch.setattr("vwta.cli.tables.find_spec", lambda name: None)
+    message = f"need the package {package}. Remedy: pip install {package}, or give a csv file"
+    with pytest.raises(BadTable, match=message):
+        read(path, Layout())
+    with pytest.raises(BadTable, match=message):
+        write(path, pd.DataFrame({"a": [1.0]}), Layout())
+
+
+def test_suffix_in_capitals(tmp_path: Path) -> None:
+    path = file(tmp_path, "a\tb\n1\t2\n", "TABLE.TSV")
+    assert list(read(path, Layout())) == ["a", "b"]
 
 
 def test_unknown_files_and_columns(tmp_path: Path) -> None:

@@ -115,6 +115,8 @@ def test_what_cannot_be_tuned_is_named() -> None:
             tune(each, y, 0.1, 1.0, 1e-3)
     with pytest.raises(ValueError, match="scale 'Linear': expected 'log' or 'linear'"):
         tune(law, y / 2, 0.1, 1.0, 1e-3, scale="Linear")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="y must be a tensor, found list"):
+        tune(law, [[0.5]], 0.1, 1.0, 1e-3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no points"):
         tune(law, y[:0], 0.1, 1.0, 1e-3)
 

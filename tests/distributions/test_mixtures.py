@@ -653,6 +653,8 @@ def test_with_bandwidth_keeps_the_batch() -> None:
     [
         ({"points": torch.full((3, 2), math.nan)}, r"points must be finite, found nan at \[0, 0\]"),
         ({"points": torch.full((3, 2), 2.0)}, r"points \[2.0, 2.0\] lies outside Box"),
+        ({"points": np.zeros((3, 2))}, "points must be a tensor, found ndarray. Remedy: torch.as"),
+        ({"masses": [0.5, 0.25, 0.25]}, "masses must be a tensor, found list. Remedy: torch.as"),
         ({"points": torch.zeros(3)}, "points are"),
         ({"points": torch.zeros(4, 2)}, "need the same K|do not fit"),
         ({"points": torch.zeros(0, 2), "masses": torch.zeros(0)}, "K > 0"),
@@ -692,6 +694,8 @@ def test_targets_and_bandwidths_of_other_shapes_are_named(
         ValueError, match=r"y has shape \(4, 2\), but the law has batch shape \(3,\)"
     ):
         law.log_prob(torch.zeros(4, 2))
+    with pytest.raises(TypeError, match=r"y must be a tensor, found ndarray\. Remedy"):
+        law.log_prob(np.zeros((3, 2)))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"h has shape \(4,\).* batch shape \(3,\) and K = 5"):
         law.with_bandwidth(torch.ones(4))
     with pytest.raises(ValueError, match=r"h has shape \(3,\).* batch shape \(2,\) and K = 1"):

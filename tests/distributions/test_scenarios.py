@@ -16,6 +16,8 @@ from vwta.distributions.line import cdf
 from vwta.distributions.mixtures import VoronoiMixture
 from vwta.distributions.scenarios import Scenarios, scenarios
 from vwta.distributions.summaries import mode as mode_of
+from vwta.geometry.directions import Directions
+from vwta.geometry.spaces import Space
 
 BOX = Box(-6.0, 6.0)
 
@@ -157,7 +159,7 @@ def test_join_takes_highest_saddles_first() -> None:
     assert len(join(peak, saddle.log(), 0.04)[0].unique()) == 1
 
 
-def bimodal(rows: int, size: int, seed: int) -> KernelMixture:
+def bimodal(rows: int, space: Space, size: int, seed: int) -> KernelMixture:
     """Laws with two modes, at least six bandwidths apart, of any masses."""
     g = torch.Generator().manual_seed(seed)
     draw = {"generator": g, "dtype": torch.float64}
@@ -167,10 +169,16 @@ def bimodal(rows: int, size: int, seed: int) -> KernelMixture:
     centre = torch.randn(rows, 1, size, **draw) / 2
     share = 0.1 + 0.8 * torch.rand(rows, 1, **draw)
     points = torch.cat([centre - apart, centre + apart], 1)
-    return KernelMixture(points, torch.cat([share, 1 - share], 1), Gaussian(h))
+    masses = torch.cat([share, 1 - share], 1)
+    if isinstance(space, Sphere):
+        across = torch.linalg.cross(ray, torch.randn(rows, 1, size, **draw))
+        return KernelMixture(space.project(torch.cat([ray, across], 1)), masses, VonMisesFisher(h))
+    return KernelMixture(points, masses, Gaussian(h))
 
 
-def quantised(truth: KernelMixture, count: int, h: float, seed: int) -> VoronoiMixture:
+def quantised(
+    truth: KernelMixture, space: Space, count: int, h: float, seed: int
+) -> VoronoiMixture:
     """Voronoi mixtures that an ideal WTA network would give: Lloyd's algorithm on samples."""
     torch.manual_seed(seed)
     y = truth.sample(torch.Size((1000,))).transpose(0, 1)
@@ -180,7 +188,11 @@ def quantised(truth: KernelMixture, count: int, h: float, seed: int) -> VoronoiM
         hits = torch.zeros_like(apart).scatter_(-1, apart.argmin(-1, keepdim=True), 1.0)
         number = hits.sum(1)
         z = torch.where(number[..., None] > 0, hits.mT @ y / number.clamp_min(1)[..., None], z)
-    return VoronoiMixture(z, number / number.sum(-1, keepdim=True), Gaussian(h), BOX)
+        z = space.project(z)
+    kernel = VonMisesFisher(h) if isinstance(space, Sphere) else Gaussian(h)
+    masses = number / number.sum(-1, keepdim=True)
+    few = Directions(count=64) if y.shape[-1] > 3 else None  # masses do not depend on volumes
+    return VoronoiMixture(z, masses, kernel, space, few)
 
 
 def test_three_atoms_of_one_mode_are_one_scenario() -> None:
@@ -209,12 +221,14 @@ def assert_calibrated(law: Distribution, found: Scenarios, y: Tensor) -> None:
         assert abs(float(stated.mean() - happened.mean())) < 4 * float(error) + 0.005
 
 
-@pytest.mark.parametrize("size", [1, 2])
-def test_odds_of_quantised_laws_are_right(size: int) -> None:
-    truth = bimodal(400, size, size)
+@pytest.mark.parametrize(
+    ("space", "size"), [(BOX, 1), (BOX, 2), (Sphere(), 3), (BOX, 3), (BOX, 5)], ids=str
+)
+def test_odds_of_quantised_laws_are_right(space: Space, size: int) -> None:
+    truth = bimodal(400 if size <= 3 else 150, space, size, size)
     torch.manual_seed(7)
     y = truth.sample()
-    laws: list[Distribution] = [quantised(truth, 8, 0.2, seed) for seed in (0, 1)]
+    laws: list[Distribution] = [quantised(truth, space, 8, 0.2, seed) for seed in (0, 1)]
     for law in (laws[0], Average(laws), truth):
         found = scenarios(law)
         assert (found.count == 2).double().mean() > 0.97

@@ -102,6 +102,25 @@ def test_many_rows_are_done_in_parts(models: Models, monkeypatch: pytest.MonkeyP
     assert law.sample(3).shape == (3, 40)
 
 
+def test_regions_of_many_rows_are_found_in_parts(
+    models: Models, plane: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = models["voronoi"].predict_dist(X)
+    expected = line.hdr(0.8)
+    monkeypatch.setattr("vwta.estimator.predicted.CHUNK", 7)
+    monkeypatch.setattr("vwta.estimator.predicted.CHUNK_REGIONS", 7)
+    found = line.hdr(0.8)
+    for name in ("log_threshold", "mass", "volume", "row", "intervals"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name))
+    law = plane["voronoi"].predict_dist(X)
+    region = law.hdr(0.7)
+    assert tuple(region.batch_shape) == region.volume.shape == (40,)
+    assert region.intervals is None
+    samples = law.sample(500, random_state=1)
+    inside = law.log_prob(samples) >= region.log_threshold.numpy()
+    np.testing.assert_allclose(inside.mean(), 0.7, atol=0.02)
+
+
 def test_shapes_of_targets(models: Models) -> None:
     law = models["mdn"].predict_dist(X)
     np.testing.assert_array_equal(law.log_prob(Y), law.log_prob(Y[:, None]))

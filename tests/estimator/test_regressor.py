@@ -1,12 +1,16 @@
 """The estimator as a user meets it: choices, ensembles, messages at the door."""
 
+import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from bimodal import log_density, two_modes
 
 from vwta import Box, Sphere, VoronoiRegressor
@@ -135,7 +139,12 @@ def test_names_of_pandas() -> None:
         (X, Y, {"space": "torus"}, "space 'torus'. Remedy: choose one of 'auto', 'line'"),
         (X, Y, {"space": "sphere"}, "needs unit vectors, found y of 1 columns"),
         (X, Y, {"n_hypotheses": 0}, "n_hypotheses is 0. Remedy: give a whole number from 1"),
+        (X, pd.Series(pd.date_range("2020", periods=300)), {}, "y holds dates or times. Remedy"),
+        (X, 1e14 + 0.1 * np.arange(300), {}, "targets differ by .* about 1e.14.* Remedy: subtract"),
         (X, Y, {"hidden": ()}, r"hidden is \(\). Remedy"),
+        (X, Y, {"hidden": 64}, "hidden is 64. Remedy"),
+        (X, Y, {"learning_rate": 0.0}, "learning_rate is 0.0 and weight_decay 0.3. Remedy"),
+        (X, Y, {"device": "gpu"}, "device 'gpu'. Remedy: choose 'auto', 'cpu' or 'cuda'"),
         (X, Y, {"validation_fraction": 1.0}, "validation_fraction is 1.0. Remedy"),
     ],
 )
@@ -168,6 +177,25 @@ def test_bandwidth_at_the_border_is_warned_of(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("vwta.estimator.heads.BANDWIDTHS", (0.5, 0.8))
     with pytest.warns(DataWarning, match=r"the bandwidth is 0.5 .* at the border"):
         VoronoiRegressor(head="kernel", **FAST).fit(X, Y)
+
+
+def test_unused_hypotheses_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    def far(y: torch.Tensor, count: int, _: torch.Generator) -> torch.Tensor:
+        return torch.cat([y[:1], 1e3 + torch.rand(count - 1, 1)])
+
+    monkeypatch.setattr("vwta.estimator.heads.k_means_plus_plus", far)
+    with pytest.warns(DataWarning, match="3 of 4 hypotheses win no training row. Remedy: lower n_"):
+        model = VoronoiRegressor(head="kernel", **FAST, learning_rate=1e-6).fit(X, Y)
+    assert model.unused_hypotheses_ == 3
+
+
+def test_volumes_with_large_errors_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In four dimensions volumes are estimates, with an error of at most 5 % if that can be had."""
+    y = np.random.default_rng(0).normal(size=(60, 4))
+    VoronoiRegressor(head="voronoi", **FAST).fit(X[:60], y)
+    monkeypatch.setattr("vwta.estimator.regressor.TOLERANCE", 1e-6)
+    with pytest.warns(DataWarning, match="volumes of cells have a standard error of up to"):
+        VoronoiRegressor(head="voronoi", **FAST).fit(X[:60], y)
 
 
 def test_more_hypotheses_than_targets() -> None:
@@ -213,3 +241,29 @@ def test_bar_is_drawn_if_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
     VoronoiRegressor(head="mdn", progress=True, **FAST).fit(X, Y)
     assert "training mixture [" in capsys.readouterr().err
+
+
+LARGE = """
+import resource, time
+import numpy as np
+from vwta import VoronoiRegressor
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(10_000, 10))
+y = X[:, 0] + rng.choice([-1, 1], 10_000) * (2 + X[:, 1]) + 0.3 * rng.normal(size=10_000)
+size = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before, start = size(), time.process_time()
+VoronoiRegressor(random_state=0).fit(X, y)
+print(time.process_time() - start, (size() - before) / 1024)
+"""
+
+
+@pytest.mark.slow
+def test_defaults_fit_ten_thousand_rows_within_a_minute_and_little_memory() -> None:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", LARGE], capture_output=True, text=True, check=True, env=environment
+    )
+    seconds, megabytes = map(float, done.stdout.split())
+    assert seconds < 60
+    assert megabytes < 500

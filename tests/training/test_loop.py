@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -308,3 +309,8 @@ def test_sets_do_not_depend_on_each_other(tmp_path: Path, data: Path) -> None:
     generate("single_gaussian", {}, False, sizes, seed=0, path=other, code="code")
     assert torch.equal(read_tensors(data)[0]["y_test"], read_tensors(other)[0]["y_test"])
     assert read_tensors(other)[0]["x_train"].shape == (10, 1)
+
+
+def test_arrays_are_refused_as_data() -> None:
+    with pytest.raises(TypeError, match="FixedData has tensors, found ndarray"):
+        FixedData(rows(3, 0), (torch.zeros(3, 1), np.zeros((3, 2))))  # type: ignore[arg-type]

@@ -5,11 +5,12 @@ from __future__ import annotations
 __all__ = ["add_commands"]
 
 import argparse
+import textwrap
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vwta.cli.tables import Layout, column_of, read, write
+from vwta.cli.tables import Layout, check_suffix, column_of, read, write
 from vwta.io.errors import BadTable
 
 if TYPE_CHECKING:
@@ -24,105 +25,181 @@ HEADS = ("auto", "all", "voronoi", "kernel", "mdn", "local", "continuous")
 
 def add_commands(commands: Any) -> None:
     """Adds the commands to the parser of `vwta`."""
-    fit = commands.add_parser(
+    fit = _command(
+        commands,
         "fit",
-        help="fit a model to a table",
-        description="Fits a model to a table and writes it to a file. All columns but the target "
-        "are inputs; texts and missing values are allowed. A part of the rows is held out to "
-        "select the model.",
+        "fit a model to a table",
+        "Fits a model to a table and writes it to a file. All columns but the target are inputs; "
+        "texts and missing values are allowed. A part of the rows is held out to select the epoch, "
+        "the bandwidth and the kind of density; the model is then trained again on all rows.",
+        "vwta fit houses.csv --target price --drop id -o model.vwta",
+        "vwta fit houses.csv --target price --predict new.csv predicted.csv",
+        "vwta fit haeuser.csv --target preis --decimal ,",
     )
     fit.add_argument("table", type=Path, help="csv, tsv, parquet or xlsx; line 1 names the columns")
     fit.add_argument(
-        "--target", action="append", required=True, metavar="COLUMN", help="repeat it for several"
-    )
-    fit.add_argument("-o", "--output", type=Path, default=Path("model.vwta"), metavar="FILE")
-    fit.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="leave it out")
+        "--target", action="append", required=True, metavar="COLUMN",
+        help="what to predict; repeat it for several columns",
+    )  # fmt: skip
     fit.add_argument(
-        "--text", action="append", default=[], metavar="COLUMN", help="categories, not numbers"
-    )
-    fit.add_argument("--head", choices=HEADS, default="auto", help="kind of density; %(default)s")
-    fit.add_argument("--hypotheses", type=int, default=16, metavar="K", help="%(default)s")
-    fit.add_argument("--members", type=int, default=1, metavar="M", help="networks; %(default)s")
-    fit.add_argument("--space", choices=("auto", "line", "box", "sphere"), default="auto")
-    fit.add_argument("--steps", type=int, default=4000, help="of the optimiser; %(default)s")
-    fit.add_argument("--seed", type=int, default=0, help="%(default)s")
-    fit.add_argument(
-        "--calibrate", type=float, default=0.0, metavar="PART",
-        help="part of the rows that calibrates regions, such as 0.2; none by default",
+        "-o", "--output", type=Path, default=Path("model.vwta"), metavar="FILE",
+        help="where to write the model (default: %(default)s)",
     )  # fmt: skip
     fit.add_argument(
         "--predict", type=Path, nargs=2, metavar=("TABLE", "FILE"),
         help="write what `vwta predict` does for the rows of another table to a file, too",
     )  # fmt: skip
+    fit.add_argument(
+        "--drop", action="append", default=[], metavar="COLUMN",
+        help="a column that is no input, such as a number of the row; repeat it for several",
+    )  # fmt: skip
+    fit.add_argument(
+        "--text", action="append", default=[], metavar="COLUMN",
+        help="a column of categories that look like numbers; repeat it for several",
+    )  # fmt: skip
+    fit.add_argument(
+        "--calibrate", type=float, default=0.0, metavar="PART",
+        help="part of the rows, such as 0.2, that is kept to calibrate regions; none by default",
+    )  # fmt: skip
+    fit.add_argument(
+        "--head", choices=HEADS, default="auto",
+        help="kind of density; %(default)s, the default, takes the best one on held-out rows",
+    )  # fmt: skip
+    fit.add_argument(
+        "--hypotheses",
+        type=int,
+        default=16,
+        metavar="K",
+        help="hypotheses of a network (default: %(default)s)",
+    )
+    fit.add_argument(
+        "--members", type=int, default=1, metavar="M",
+        help="networks whose densities are averaged (default: %(default)s)",
+    )  # fmt: skip
+    fit.add_argument(
+        "--space", choices=("auto", "line", "box", "sphere"), default="auto",
+        help="where targets lie: all numbers, their range and a tenth of it on each side, or unit "
+        "vectors; %(default)s, the default, recognises unit vectors",
+    )  # fmt: skip
+    fit.add_argument(
+        "--steps", type=int, default=4000, help="of the optimiser, at most (default: %(default)s)"
+    )
+    fit.add_argument(
+        "--seed", type=int, default=0, help="of everything random (default: %(default)s)"
+    )
     _add_layout(fit)
     fit.set_defaults(run=_fit, quantiles=QUANTILES, scenarios=SCENARIOS)
 
-    predict = commands.add_parser(
+    predict = _command(
+        commands,
         "predict",
-        help="means, quantiles and scenarios for the rows of a table",
-        description="Writes the predicted law of each row: mean, standard deviation, quantiles and "
-        "scenarios: the modes of its density with their odds.",
+        "means, quantiles and scenarios for the rows of a table",
+        "Writes the predicted law of each row, in the order of the table: mean, standard "
+        "deviation, quantiles, and scenarios, which are the modes of its density with their odds, "
+        "the likeliest first. The columns low and high are the ends of a scenario, lower and "
+        "upper those of the central 90 % of its mass.",
+        "vwta predict model.vwta new.csv -o predicted.csv --quantiles 0.1,0.5,0.9",
     )
     _add_files(predict)
-    predict.add_argument("--quantiles", default=QUANTILES, metavar="Q,Q,...", help="%(default)s")
+    predict.add_argument(
+        "--quantiles",
+        default=QUANTILES,
+        metavar="Q,Q,...",
+        help="their probabilities (default: %(default)s)",
+    )
     predict.add_argument(
         "--scenarios", type=float, default=SCENARIOS, metavar="P",
-        help="smallest probability of a scenario; %(default)s",
+        help="smallest probability of a scenario (default: %(default)s)",
     )  # fmt: skip
     _add_layout(predict)
     predict.set_defaults(run=_predict)
 
-    sample = commands.add_parser(
+    sample = _command(
+        commands,
         "sample",
-        help="samples for the rows of a table",
-        description="Writes samples of the predicted law of each row: its number, that of the "
-        "sample, and the target.",
+        "samples for the rows of a table",
+        "Writes samples of the predicted law of each row: the number of the row, from 1, that of "
+        "the sample, and the target.",
+        "vwta sample model.vwta new.csv -n 100 -o samples.csv",
     )
     _add_files(sample)
-    sample.add_argument("-n", type=int, default=100, help="samples of a row; %(default)s")
-    sample.add_argument("--seed", type=int, default=0, help="%(default)s")
+    sample.add_argument(
+        "-n", type=int, default=100, metavar="N", help="samples of a row (default: %(default)s)"
+    )
+    sample.add_argument("--seed", type=int, default=0, help="of the samples (default: %(default)s)")
     _add_layout(sample)
     sample.set_defaults(run=_sample)
 
-    diagnose = commands.add_parser(
+    diagnose = _command(
+        commands,
         "diagnose",
-        help="how good a model is on the rows of a table",
-        description="Prints likelihood, scores and calibration of a model on rows that it was not "
-        "fitted with, beside those of laws that know no inputs. With -o it writes a page with "
-        "pictures, which needs the extra `plot`.",
+        "how good a model is on the rows of a table",
+        "Prints likelihood, scores and calibration of a model on rows that it was not fitted with, "
+        "beside those of laws that know no inputs. With -o it writes a page with pictures, which "
+        "needs the extra `plot`.",
+        "vwta diagnose model.vwta test.csv -o diagnosis.html",
     )
     diagnose.add_argument("model", type=Path, help="file that `vwta fit` wrote")
     diagnose.add_argument("table", type=Path, help="table with the columns of inputs and target")
-    diagnose.add_argument("-o", "--output", type=Path, metavar="PAGE.html")
+    diagnose.add_argument(
+        "-o", "--output", type=Path, metavar="PAGE.html", help="where to write the page, if at all"
+    )
     _add_layout(diagnose)
     diagnose.set_defaults(run=_diagnose)
 
-    explore = commands.add_parser(
+    explore = _command(
+        commands,
         "explore",
-        help="a page with sliders that shows what a model predicts",
-        description="Writes a page, one file that needs no network, which draws the predicted law "
-        "of targets of one or two columns as features change.",
+        "a page with sliders that shows what a model predicts",
+        "Writes a page, one file that needs no network, which draws the predicted law of targets "
+        "of one or two columns as features change.",
+        "vwta explore model.vwta -o explorer.html --feature area --feature kind",
     )
     explore.add_argument("model", type=Path, help="file that `vwta fit` wrote")
-    explore.add_argument("-o", "--output", type=Path, required=True, metavar="PAGE.html")
+    explore.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="PAGE.html",
+        help="where to write the page",
+    )  # fmt: skip
     explore.add_argument(
         "--feature", action="append", metavar="COLUMN",
-        help="up to three features; by default those that move predictions most",
+        help="a feature that gets a slider; repeat it for up to three; by default those that move "
+        "predictions most",
     )  # fmt: skip
     explore.set_defaults(run=_explore)
+
+
+def _command(
+    commands: Any, name: str, short: str, long: str, *examples: str
+) -> argparse.ArgumentParser:
+    """A command with its help, and with examples below it."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=short,
+        description=textwrap.fill(long, 80),
+        epilog="\n".join(["examples:", *(f"  {each}" for each in examples)]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    return parser
 
 
 def _add_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="file that `vwta fit` wrote")
     parser.add_argument("table", type=Path, help="table with the columns of the inputs")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE",
+        help="where to write; the suffix says how: csv, tsv, parquet or xlsx",
+    )  # fmt: skip
 
 
 def _add_layout(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--delimiter", help="between cells of csv files; a comma by default")
     parser.add_argument(
-        "--decimal", choices=(".", ","), default=".", help="with ',' cells are separated by ';'"
-    )
+        "--delimiter", metavar="SIGN",
+        help="between cells of csv files: by default a comma, a tab in tsv files",
+    )  # fmt: skip
+    parser.add_argument(
+        "--decimal", choices=(".", ","), default=".", metavar="SIGN",
+        help="decimal sign of csv files, %(default)s or a comma; cells are then separated by ;",
+    )  # fmt: skip
 
 
 def _layout(chosen: argparse.Namespace) -> Layout:
@@ -135,8 +212,7 @@ def _fit(chosen: argparse.Namespace) -> str:
 
     from vwta.estimator.regressor import VoronoiRegressor
 
-    if chosen.predict is not None and not chosen.predict[0].exists():
-        raise BadTable(f"{chosen.predict[0]}: no such file. Remedy: check the path after --predict")
+    _check_files(chosen)
     table = read(chosen.table, _layout(chosen), texts=chosen.text, numbers=chosen.target)
     for name in (*chosen.drop, *chosen.text):
         column_of(chosen.table, table, name, "--drop or --text")
@@ -170,6 +246,25 @@ def _fit(chosen: argparse.Namespace) -> str:
     return f"{said}\n{_predict(argparse.Namespace(**asked))}"
 
 
+def _check_files(chosen: argparse.Namespace) -> None:
+    """Raises an error if what is written after the fit cannot be, or would replace the table."""
+    inputs, outputs = [chosen.table], [chosen.output]
+    if chosen.predict is not None:
+        table, file = chosen.predict
+        if not table.exists():
+            raise BadTable(f"{table}: no such file. Remedy: check the path after --predict")
+        check_suffix(table)
+        check_suffix(file)
+        inputs.append(table)
+        outputs.append(file)
+    for output in outputs:
+        if output.resolve() in [path.resolve() for path in inputs]:
+            raise BadTable(f"{output} would be replaced. Remedy: name another file to write")
+    twice = next((name for name in chosen.target if chosen.target.count(name) > 1), None)
+    if twice is not None:
+        raise BadTable(f"--target {twice!r} is given twice. Remedy: name each column once")
+
+
 def _targets(path: Path, table: pd.DataFrame, names: list[str]) -> Any:
     """The target's columns, all of whose cells are there."""
     for name in names:
@@ -192,7 +287,7 @@ def _summary(
     texts = sum(isinstance(column, Categories) for column in model.columns_.columns)
     count = len(model.columns_.columns)
     lines = [f"warning: {each.message}" for each in caught]
-    lines.append(f"{rows} rows, {count - texts} columns of numbers and {texts} of texts")
+    lines.append(f"{rows} rows; inputs: {count - texts} of numbers, {texts} of texts")
     for name, value in sorted(model.heads_.items(), key=lambda item: -item[1]):
         chosen = " (chosen)" if name == model.head_ else ""
         lines.append(f"  log-likelihood of held-out rows, head {name}: {value:.4f}{chosen}")
@@ -224,6 +319,7 @@ def _predict(chosen: argparse.Namespace) -> str:
     import pandas as pd
 
     levels = _levels(chosen.quantiles)
+    check_suffix(chosen.output)
     model, table, _ = _inputs(chosen)
     law = model.predict_dist(table)
     names = model.targets_.names or [f"y{j}" for j in range(model.targets_.dimension)]
@@ -248,6 +344,7 @@ def _sample(chosen: argparse.Namespace) -> str:
 
     if chosen.n < 1:
         raise BadTable(f"-n {chosen.n}. Remedy: give a number of samples from 1 on")
+    check_suffix(chosen.output)
     model, table, _ = _inputs(chosen)
     y = model.predict_dist(table).sample(chosen.n, random_state=chosen.seed)
     y = y.reshape(chosen.n, len(table), -1).swapaxes(0, 1).reshape(chosen.n * len(table), -1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Layout", "read", "write"]
+__all__ = ["Layout", "check_suffix", "column_of", "read", "write"]
 
 import csv
 import math
@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 MOSTLY = 0.9  # a column with this share of numbers, or more, is meant to be one of numbers
-SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".xlsx")
+PACKAGES = {".csv": "", ".tsv": "", ".txt": "", ".parquet": "pyarrow", ".xlsx": "openpyxl"}
+SIGNS = ";\t|"  # delimiters that a header of one column may contain
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Layout:
         """The delimiter of a file."""
         if self.delimiter is not None:
             return self.delimiter
-        return "\t" if path.suffix == ".tsv" else ";" if self.decimal == "," else ","
+        return "\t" if path.suffix.lower() == ".tsv" else ";" if self.decimal == "," else ","
 
 
 def read(
@@ -55,11 +57,10 @@ def read(
         texts: columns that hold texts, whatever they look like.
         numbers: columns that hold numbers alone.
     """
-    if path.suffix not in SUFFIXES:
-        raise BadTable(f"{path}: unknown kind of table. Remedy: give one of {', '.join(SUFFIXES)}")
+    suffix = check_suffix(path)
     if not path.is_file():
         raise BadTable(f"{path}: no such file. Remedy: check the path")
-    table = _cells(path, layout)
+    table = _cells(path, suffix, layout)
     _check_names(path, table)
     for name in table.columns:
         if table[name].dtype == object or str(table[name].dtype) in ("str", "string"):
@@ -69,17 +70,30 @@ def read(
 
 def write(path: Path, table: pd.DataFrame, layout: Layout) -> None:
     """Writes a table, completely or not at all; the suffix of the file says how."""
-    if path.suffix not in SUFFIXES:
-        raise BadTable(f"{path}: unknown kind of table. Remedy: give one of {', '.join(SUFFIXES)}")
+    suffix = check_suffix(path)
     with atomic(path) as temporary:
-        if path.suffix == ".parquet":
+        if suffix == ".parquet":
             table.to_parquet(temporary, index=False)
-        elif path.suffix == ".xlsx":
+        elif suffix == ".xlsx":
             with temporary.open("wb") as file:
                 table.to_excel(file, index=False)
         else:
             sign = layout.sign(path)
             table.to_csv(temporary, index=False, sep=sign, decimal=layout.decimal)
+
+
+def check_suffix(path: Path) -> str:
+    """The suffix of a table's file, if tables of that kind can be read and written here."""
+    suffix = path.suffix.lower()
+    if suffix not in PACKAGES:
+        raise BadTable(f"{path}: unknown kind of table. Remedy: give one of {', '.join(PACKAGES)}")
+    package = PACKAGES[suffix]
+    if package and find_spec(package) is None:
+        raise BadTable(
+            f"{path}: {suffix} files need the package {package}. Remedy: pip install {package}, or "
+            "give a csv file"
+        )
+    return suffix
 
 
 def column_of(path: Path, table: pd.DataFrame, name: str, what: str) -> Any:
@@ -95,27 +109,22 @@ def column_of(path: Path, table: pd.DataFrame, name: str, what: str) -> Any:
     return table[name]
 
 
-def _cells(path: Path, layout: Layout) -> pd.DataFrame:
+def _cells(path: Path, suffix: str, layout: Layout) -> pd.DataFrame:
     """The cells of a file as they stand in it, with the number of lines before them as index."""
     import pandas as pd
 
     try:
-        if path.suffix == ".parquet":
+        if suffix == ".parquet":
             return pd.read_parquet(path)
-        if path.suffix == ".xlsx":
+        if suffix == ".xlsx":
             return pd.read_excel(path)
         return _lines(path, layout)
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"{path}: {path.suffix} files need the package {error.name}. Remedy: pip install "
-            f"{error.name}"
-        ) from error
     except UnicodeDecodeError as error:
         raise BadTable(
             f"{path}: byte {error.start + 1} is not UTF-8. Remedy: save the file with the encoding "
             "UTF-8"
         ) from error
-    except (ValueError, OSError, ImportError) as error:
+    except (ValueError, OSError) as error:
         raise BadTable(
             f"{path}: {foreign(str(error).strip())}. Remedy: check whether the file is what its "
             "suffix says"
@@ -144,9 +153,18 @@ def _lines(path: Path, layout: Layout) -> pd.DataFrame:
         if len(row) != len(names):
             raise BadTable(
                 f"{path}, line {place + 2}: {len(row)} cells where the header has {len(names)} "
-                "columns. Remedy: correct the line, or give the right --delimiter"
+                f"columns. Remedy: {_separated(names) or 'correct the line'}, or give the right "
+                "--delimiter"
             )
     return pd.DataFrame(list(rows.values()), index=list(rows), columns=names, dtype=object)
+
+
+def _separated(names: list[str]) -> str:
+    """The remedy for a header that is one cell as it has another delimiter; empty if it is none."""
+    sign = next((sign for sign in SIGNS if sign in names[0]), "") if len(names) == 1 else ""
+    shown = "tab" if sign == "\t" else repr(sign)
+    comma = ", with --decimal , if decimals have commas" if sign == ";" else ""
+    return f"say --delimiter {shown}{comma}" if sign else ""
 
 
 def _check_names(path: Path, table: pd.DataFrame) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Atoms", "Shape", "broadcast_shapes", "safe_log", "take_at"]
+__all__ = ["Atoms", "Shape", "broadcast_shapes", "check_tensor", "safe_log", "take_at"]
 
 import math
 from typing import ClassVar, Self
@@ -40,6 +40,8 @@ class Atoms(Distribution):
         centres: Tensor | None = None,
         roots: Tensor | None = None,
     ) -> None:
+        check_tensor(points, "points")
+        check_tensor(masses, "masses")
         if points.dim() < 2 or masses.dim() < 1:
             raise ValueError(
                 f"points are (*, K, d) and masses (*, K), found {tuple(points.shape)} and "
@@ -160,6 +162,7 @@ class Atoms(Distribution):
 
     def _target(self, value: Tensor) -> Tensor:
         """The target y `(*, e)`, checked and in floating point."""
+        check_tensor(value, "y")
         if value.dim() < 1 or value.shape[-1:] != self.event_shape:
             raise ValueError(
                 f"y has shape {tuple(value.shape)}, but its last axis must have size "
@@ -229,6 +232,15 @@ def _check_roots(roots: Tensor) -> None:
         raise ValueError(
             "roots must be lower triangular with a positive diagonal; take the Cholesky factors of "
             "covariances"
+        )
+
+
+def check_tensor(value: object, name: str) -> None:
+    """Raises an error that says how to turn what is no tensor, such as an array, into one."""
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"{name} must be a tensor, found {type(value).__name__}. Remedy: "
+            f"torch.as_tensor({name})"
         )
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution
 
+from vwta.distributions.atoms import check_tensor
 from vwta.distributions.average import Average
 from vwta.distributions.continuous import ContinuousMixture
 from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
@@ -240,6 +241,7 @@ def _has_scores(law: Distribution) -> bool:
 
 def _check_targets(law: Distribution, y: Tensor) -> None:
     """Raise an error if there are no targets, or some that lie outside the domain."""
+    check_tensor(y, "y")
     if not y.numel():
         raise ValueError("y has no points: there is nothing to tune on")
     outside = _outside(law, y)

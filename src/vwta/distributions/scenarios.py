@@ -160,9 +160,9 @@ def scenarios(law: Distribution, min_mass: float = 0.05, valley: float = 0.2) ->
         tensor([0.9000, 0.1000], dtype=torch.float64)
     """
     if not 0 < valley < 1:
-        raise ValueError(f"valley {valley}: expected a number between 0 and 1, such as 0.2")
+        raise ValueError(f"valley {valley}. Remedy: give a number between 0 and 1, such as 0.2")
     if not 0 <= min_mass < 1:
-        raise ValueError(f"min_mass {min_mass}: expected a number from 0 to 1, such as 0.05")
+        raise ValueError(f"min_mass {min_mass}. Remedy: give a number below 1, such as 0.05")
     if tuple(law.event_shape) == (1,):
         return _on_the_line(law, min_mass, valley)
     return _elsewhere(law, min_mass, valley)

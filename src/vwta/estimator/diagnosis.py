@@ -50,6 +50,18 @@ class Score(NamedTuple):
     mean: float
     error: float
 
+    def __str__(self) -> str:
+        """Both with as many decimals as give the error two digits.
+
+        Example:
+            >>> str(Score(52673.4, 4012.3)), str(Score(0.53219, 0.0213))
+            ('52673 ± 4012', '0.532 ± 0.021')
+        """
+        if not (math.isfinite(self.error) and self.error > 0):
+            return f"{self.mean:.4g}"
+        decimals = max(0, 1 - math.floor(math.log10(self.error)))
+        return f"{self.mean:.{decimals}f} ± {self.error:.{decimals}f}"
+
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -95,9 +107,9 @@ class Diagnosis:
         for name, one in self.log_likelihood.items():
             found.append((f"log-likelihood, {name}", f"{one.mean:.4f} ± {one.error:.4f}"))
         for name, value in self.held_out.items():
-            found.append((f"log-likelihood while fitting, head {name}", f"{value:.4f}"))
+            found.append((f"log-likelihood of rows held out by fit, head {name}", f"{value:.4f}"))
         for name, one in self.score.items():
-            found.append((f"{self.score_name}, {name}", f"{one.mean:.4g} ± {one.error:.2g}"))
+            found.append((f"{self.score_name}, {name}", str(one)))
         if self.pit is not None:
             limit = CRITICAL / math.sqrt(self.rows)
             found.append(("distance of F(y) from uniform", f"{self.pit:.3f} (5 %: {limit:.3f})"))

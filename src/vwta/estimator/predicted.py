@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 CHUNK = 4096  # rows whose laws are in memory at once
 CHUNK_SOLID = 256  # in three and more dimensions
+CHUNK_REGIONS = 128  # whose regions are found by 4,096 samples each
 MARGINAL = 1024  # samples that stand for the marginal of a cut law
 Array = NDArray[np.float64]
 
@@ -239,7 +240,10 @@ class PredictedLaw:
         """
         _check_level(level)
         mass = level if self.calibration is None else self.calibration.mass(level)
-        region = hdr(self.law, mass) if mass < 1 else self._beyond(mass)
+        size = None if self.targets.dimension == 1 else CHUNK_REGIONS
+        region = _together(
+            [hdr(part.law, mass) if mass < 1 else part._beyond(mass) for part in self._parts(size)]
+        )
         unit = float(np.log(self.scale).sum())
         return replace(
             region,
@@ -314,9 +318,9 @@ class PredictedLaw:
             points[..., None], torch.zeros_like(points), 2 * h.log().expand_as(points)
         )
 
-    def _parts(self) -> Iterator[PredictedLaw]:
-        """The rows in parts whose laws fit into memory."""
-        size = CHUNK if self.targets.dimension <= 2 else CHUNK_SOLID
+    def _parts(self, size: int | None = None) -> Iterator[PredictedLaw]:
+        """The rows in parts of a size, by default one with which laws fit into memory."""
+        size = size or (CHUNK if self.targets.dimension <= 2 else CHUNK_SOLID)
         if len(self) <= size:
             yield self
         else:
@@ -383,6 +387,21 @@ def _sample(part: PredictedLaw, shape: tuple[int, ...], source: torch.Generator)
     """Scaled samples, `(*shape, n, d)`."""
     samples: Tensor = part.law.sample(shape, source)  # type: ignore[call-arg]
     return samples
+
+
+def _together(regions: Sequence[Region]) -> Region:
+    """Regions of all rows from those of parts of them."""
+    numbers = ("log_threshold", "mass", "mass_error", "volume", "volume_error")
+    found = {name: torch.cat([getattr(each, name) for each in regions]) for name in numbers}
+    start, rows, intervals = 0, [], []
+    for each in regions:
+        if each.row is not None and each.intervals is not None:
+            rows.append(each.row + start)
+            intervals.append(each.intervals)
+        start += len(each.mass)
+    if rows:
+        found |= {"row": torch.cat(rows), "intervals": torch.cat(intervals)}
+    return Region(torch.Size((start,)), regions[0].level, **found)
 
 
 def members_of(law: Any) -> list[Any]:

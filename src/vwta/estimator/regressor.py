@@ -7,6 +7,7 @@ __all__ = ["VoronoiRegressor"]
 import logging
 import math
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -324,8 +325,16 @@ class VoronoiRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 f"validation_fraction is {self.validation_fraction}. Remedy: give a number between "
                 "0 and 1, such as 0.2"
             )
-        if not len(self.hidden) or not all(width >= 1 for width in self.hidden):
-            raise ValueError(f"hidden is {self.hidden}. Remedy: give the width of each layer")
+        widths = self.hidden if isinstance(self.hidden, Sequence) else ()
+        if not widths or not all(width >= 1 for width in widths):
+            raise ValueError(f"hidden is {self.hidden}. Remedy: give widths of layers, as (64, 64)")
+        if not self.learning_rate > 0 or not self.weight_decay >= 0:
+            raise ValueError(
+                f"learning_rate is {self.learning_rate} and weight_decay {self.weight_decay}. "
+                "Remedy: give numbers above 0, and 0 for no decay"
+            )
+        if self.device.partition(":")[0] not in ("auto", "cpu", "cuda"):
+            raise ValueError(f"device {self.device!r}. Remedy: choose 'auto', 'cpu' or 'cuda'")
 
     def _take(self, best: Fitted, found: dict[str, float], rows: Rows) -> None:
         """Takes over what was fitted, and warns of what may be wrong with it."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from vwta import plot
 from vwta.distributions.odds import Odds
+from vwta.estimator.heads import HEADS
 from vwta.estimator.predicted import PredictedLaw
 from vwta.web.markup import element, join
 from vwta.web.pages import document, picture
@@ -44,7 +45,7 @@ def report(
     """
     pictures = [
         (plot.calibration(law, y), "How often regions cover targets."),
-        (plot.bandwidth(law, y), "Log-likelihood against the bandwidth."),
+        (plot.bandwidth(law, y), f"Log-likelihood against the {HEADS[law.head].number}."),
     ]
     for name, one in odds.items():
         axes = plot.odds(one.predicted, one.observed, one.count, what=name)

@@ -81,11 +81,14 @@ def check_targets(y: Any, rows: int | None = None) -> Array:
         rows: number n that is expected.
     """
     try:
-        array = np.asarray(y, dtype=np.float64)
+        raw = np.asarray(y)
+        array = raw.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"y holds something that is no number: {error}. Remedy: give numbers alone"
         ) from error
+    if raw.dtype.kind in "mM":
+        raise ValueError("y holds dates or times. Remedy: turn them into numbers, such as days")
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or not array.shape[1]:
         raise ValueError(
@@ -151,6 +154,11 @@ def _check_scale(y: Array, location: Array, scale: Array, names: list[str] | Non
         name = f"y, column {names[axis]!r}" if names else f"y, column {axis}"
         column = y[:, axis]
         if not scale[axis] > 1e-12 * np.abs(column).max():
+            if np.ptp(column):
+                raise ValueError(
+                    f"{name}: targets differ by {np.ptp(column):g} about {location[axis]:g}, which "
+                    "is too little for float64. Remedy: subtract a number from all of them"
+                )
             raise ValueError(
                 f"{name}: all {len(y)} targets are {column[0]:g}. Remedy: choose a target that "
                 "varies"

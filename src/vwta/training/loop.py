@@ -87,6 +87,13 @@ class FixedData:
     train: tuple[Tensor, Tensor]
     held_out: tuple[Tensor, Tensor]
 
+    def __post_init__(self) -> None:
+        for part in (*self.train, *self.held_out):
+            if not isinstance(part, Tensor):
+                raise TypeError(
+                    f"FixedData has tensors, found {type(part).__name__}. Remedy: torch.as_tensor"
+                )
+
     def training(self, epoch: int) -> tuple[Tensor, Tensor]:
         return self.train
 

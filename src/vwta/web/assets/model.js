@@ -9,7 +9,7 @@ vwta.model = (() => {
   };
   const INK = { light: "#1b1f24", dark: "#e6e9ed" };
   const BLUE = { light: "#0072b2", dark: "#56b4e9" };
-  const MARGIN = { left: 96, right: 16, top: 16, bottom: 48 };
+  const MARGIN = { left: 96, right: 16, top: 16, bottom: 51 };
   const GRID = 160;
   const data = JSON.parse(document.getElementById("data").textContent);
   const canvas = document.getElementById("law");
@@ -96,7 +96,7 @@ vwta.model = (() => {
         context.textAlign = axis ? "right" : "center";
         context.textBaseline = axis ? "middle" : "top";
         if (axis) context.fillText(short(i * size), left - 6, at(i * size));
-        else context.fillText(short(i * size), at(i * size), top + h + 6);
+        else context.fillText(short(i * size), at(i * size), top + h + 9);
       }
     }
     context.textAlign = "center";
