@@ -38,6 +38,7 @@ SERVE = "--serve"
 SOURCES = Path(__file__).parents[1] / "src"
 DIGEST = "vwta/workflow/digest.py"
 FRESH = "FIRST_JOBS_ARE_FRESH"  # a variable; if it is set, the first job of each rule is not warm
+INTERPRETER = "WARM_INTERPRETER"  # a variable; the program that commands take for their Python
 asking: dict[int, socket.socket] = {}  # who waits for the end of a process of the server
 known: dict[str, Any] = {}  # what texts of modules do: to find that takes half of a dry run
 
@@ -168,7 +169,8 @@ def share_digests(place: Path) -> None:
 def run(connection: socket.socket) -> NoReturn:
     """Becomes the command of who asks, in the group of processes of that one."""
     group, streams, _, _ = socket.recv_fds(connection, 32, 3)
-    os.setpgid(0, int(group))
+    with contextlib.suppress(PermissionError):  # who asks belongs to another session
+        os.setpgid(0, int(group))
     connection.sendall(b"!")
     text = b""
     while part := connection.recv(2**16):
@@ -217,6 +219,7 @@ def execute(arguments: list[str]) -> None:
     import runpy
 
     random.seed()
+    sys.executable = os.environ.get(INTERPRETER, sys.executable)
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     own = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[:0] = [path for path in own if path]
