@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import os
 import pkgutil
 import shutil
 import threading
@@ -37,6 +36,7 @@ settings.register_profile(
 settings.load_profile("fixed")
 
 ROOT = Path(__file__).resolve().parents[1]
+pytest_plugins = ["guard"]
 # These take longest. They are begun first, so that other files fill the other cores beside them.
 LONGEST = ["test_reruns.py", "test_audio_rules.py", "test_bad_input.py", "test_package.py"]
 PARTS = ["CITATION.cff", "Snakefile", "config", "envs", "profiles", "src", "workflow"]
@@ -46,21 +46,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the files that take longest first, each with its tests in order."""
     names = [*LONGEST, None]
     items.sort(key=lambda item: names.index(item.path.name if item.path.name in names else None))
-
-
-@pytest.fixture(autouse=True)
-def variables_stay() -> Iterator[None]:
-    """No test changes variables of those that follow; libraries may add their own."""
-    before = variables()
-    yield
-    after = variables()
-    new = {name for name in after.keys() - before.keys() if name.startswith("PYTHON")}
-    assert {name: after.get(name) for name in before} == before, "use monkeypatch.setenv"
-    assert not new, "use monkeypatch.setenv"
-
-
-def variables() -> dict[str, str]:
-    return {name: text for name, text in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ Modules of vwta are imported by each command anew, so that it may run in a copy 
 Usage: python tests/warm.py SOCKET ARGUMENT ...   does what `python ARGUMENT ...` does
 """
 
+import contextlib
 import functools
 import os
 import socket
@@ -37,6 +38,8 @@ SERVE = "--serve"
 SOURCES = Path(__file__).parents[1] / "src"
 DIGEST = "vwta/workflow/digest.py"
 FRESH = "FIRST_JOBS_ARE_FRESH"  # a variable; if it is set, the first job of each rule is not warm
+INTERPRETER = "WARM_INTERPRETER"  # a variable; the program that commands take for their Python
+asking: dict[int, socket.socket] = {}  # who waits for the end of a process of the server
 known: dict[str, Any] = {}  # what texts of modules do: to find that takes half of a dry run
 
 
@@ -100,23 +103,30 @@ def serve(place: str) -> None:
         print("ready", flush=True)
         while server in select.select([server, sys.stdin], [], [])[0]:
             connection, _ = server.accept()
-            if not os.fork():
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+            if not (child := os.fork()):
                 server.close()
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
                 break
-            connection.close()
+            asking[child] = connection
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         else:
             return
+    for other in asking.values():
+        other.close()
     run(connection)
 
 
 def reap(*_: object) -> None:
-    """Takes note of forks that have ended."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:  # there are no more
-        return
+    """Tells who asked with what status their commands have ended."""
+    while asking:
+        child, status = os.waitpid(-1, os.WNOHANG)
+        if not child:
+            return
+        code = os.waitstatus_to_exitcode(status)
+        with contextlib.suppress(BrokenPipeError), asking.pop(child) as connection:
+            connection.sendall(b"%d" % (code if code >= 0 else 128 - code))
 
 
 def prepare_snakemake(place: str) -> None:
@@ -157,33 +167,27 @@ def share_digests(place: Path) -> None:
 
 
 def run(connection: socket.socket) -> NoReturn:
-    """Forks once more for a command, waits for it, and tells its status."""
-    import contextlib
-
+    """Becomes the command of who asks, in the group of processes of that one."""
     group, streams, _, _ = socket.recv_fds(connection, 32, 3)
-    os.setpgid(0, int(group))
+    with contextlib.suppress(PermissionError):  # who asks belongs to another session
+        os.setpgid(0, int(group))
     connection.sendall(b"!")
     text = b""
     while part := connection.recv(2**16):
         text += part
+    connection.close()
     *parts, end = text.decode("utf-8", "surrogateescape").split("\0")
     if end != "end":  # who asked was killed
         os._exit(1)
     place, count, *rest = parts
     arguments, variables = rest[: int(count)], rest[int(count) :]
-    if not (child := os.fork()):
-        connection.close()
-        for number, stream in enumerate(streams):
-            os.dup2(stream, number)
-            os.close(stream)
-        os.chdir(place)
-        os.environ.clear()
-        os.environ.update(entry.split("=", 1) for entry in variables)
-        become(arguments)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    with contextlib.suppress(BrokenPipeError):
-        connection.sendall(b"%d" % (status if status >= 0 else 128 - status))
-    os._exit(0)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.chdir(place)
+    os.environ.clear()
+    os.environ.update(entry.split("=", 1) for entry in variables)
+    become(arguments)
 
 
 def become(arguments: list[str]) -> NoReturn:
@@ -215,6 +219,7 @@ def execute(arguments: list[str]) -> None:
     import runpy
 
     random.seed()
+    sys.executable = os.environ.get(INTERPRETER, sys.executable)
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     own = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[:0] = [path for path in own if path]

@@ -14,6 +14,7 @@ import pytest
 import torch
 import warm
 from loading import environment
+from slurm_jobs import Submission, pretend_gpu, submissions
 
 from vwta.io.storage import read_table, read_tensors
 
@@ -43,59 +44,12 @@ ASKED = {
 ON_GPU = ("rule_synthetic_training", "rule_uci", "rule_train_audio", "rule_audio_prediction")
 
 
-class Submission(NamedTuple):
-    """A job as Slurm remembers it."""
-
-    number: str
-    asked: str  # what for
-    state: str
-    partition: str
-    gpu: bool
-    memory: int  # MB
-    minutes: int
-
-
 class Outcome(NamedTuple):
     """A folder in which the targets were made through Slurm, and Slurm's record of it."""
 
     tree: Path
     submissions: list[Submission]
     ended: str
-
-
-def submissions() -> list[Submission]:
-    """All jobs that Slurm knows of."""
-    shown = subprocess.run(
-        ["scontrol", "--oneliner", "show", "job"], capture_output=True, text=True, check=True
-    )
-    found = []
-    for line in shown.stdout.splitlines():
-        if "=" not in line:  # there are none
-            continue
-        facts = dict(re.findall(r"(\w+)=(\S*)", line))
-        hours, minutes, _ = facts["TimeLimit"].rpartition("-")[-1].split(":")
-        days = int(facts["TimeLimit"].partition("-")[0]) if "-" in facts["TimeLimit"] else 0
-        found.append(
-            Submission(
-                facts["JobId"],
-                re.sub(r"_wildcards_.*", "", facts.get("Comment", "")),
-                facts["JobState"],
-                facts["Partition"],
-                "gpu" in facts.get("TresPerJob", "") + facts.get("TresPerNode", ""),
-                int(re.findall(r"mem=(\d+)M", facts["TRES"])[0]),
-                (24 * days + int(hours)) * 60 + int(minutes),
-            )
-        )
-    return found
-
-
-def make_tree(tree: Path, copy_repository: Callable[[Path], Path]) -> Path:
-    """A copy of the repository, in which `cuda` is the CPU: a pretended GPU cannot compute."""
-    copy_repository(tree)
-    pretence = 'def pick_device(name: str) -> torch.device:\n    return torch.device("cpu")'
-    with (tree / "src/vwta/training/loop.py").open("a") as file:
-        file.write(f"\n\n{pretence}\n")
-    return tree
 
 
 def snakemake(
@@ -130,7 +84,7 @@ def local(
     ended: Path, tmp_path_factory: pytest.TempPathFactory, copy_repository: Callable[[Path], Path]
 ) -> Path:
     """A tree in which the targets were made with no cluster."""
-    tree = make_tree(tmp_path_factory.mktemp("local"), copy_repository)
+    tree = pretend_gpu(copy_repository(tmp_path_factory.mktemp("local")))
     snakemake(tree, "--cores", "2", "--", *TARGETS, python=warm.python())
     return tree
 
@@ -139,14 +93,16 @@ def local(
 def through_slurm(
     ended: Path, tmp_path_factory: pytest.TempPathFactory, copy_repository: Callable[[Path], Path]
 ) -> Outcome:
-    tree = make_tree(tmp_path_factory.mktemp("slurm"), copy_repository)
+    tree = pretend_gpu(copy_repository(tmp_path_factory.mktemp("slurm")))
+    before = submissions()
     arguments = (tree, time.monotonic() + LIMIT)
     canceller = threading.Thread(target=cancel_training, args=arguments, daemon=True)
     canceller.start()
     often = ["--slurm-init-seconds-before-status-checks", "3"]
     snakemake(tree, "--workflow-profile", "profiles/slurm", *often, "--", *TARGETS)
     canceller.join(5)
-    return Outcome(tree, submissions(), ended.read_text())
+    own = [job for job in submissions() if job not in before]
+    return Outcome(tree, own, ended.read_text())
 
 
 def test_every_job_went_through_slurm_and_small_ones_together(through_slurm: Outcome) -> None:
@@ -158,7 +114,12 @@ def test_every_job_went_through_slurm_and_small_ones_together(through_slurm: Out
 
 
 def test_slurm_noted_the_end_of_every_job(through_slurm: Outcome) -> None:
-    noted = dict(re.findall(r"JobId=(\d+) .*?JobState=(\w+)", through_slurm.ended))
+    own = {job.number for job in through_slurm.submissions}
+    noted = {
+        number: state
+        for number, state in re.findall(r"JobId=(\d+) .*?JobState=(\w+)", through_slurm.ended)
+        if number in own
+    }
     assert noted == {job.number: job.state for job in through_slurm.submissions}
     assert set(noted.values()) == {"COMPLETED", "CANCELLED"}
 
@@ -204,7 +165,7 @@ def same_tensors(one: Path, other: Path) -> bool:
 def test_any_scheduler_will_do(
     ended: Path, local: Path, tmp_path: Path, copy_repository: Callable[[Path], Path]
 ) -> None:
-    tree = make_tree(tmp_path / "tree", copy_repository)
+    tree = pretend_gpu(copy_repository(tmp_path / "tree"))
     before = {job.number for job in submissions()}
     snakemake(tree, "--workflow-profile", "profiles/cluster-generic", "--", NETWORK)
     first, second = (job for job in submissions() if job.number not in before)

@@ -24,11 +24,11 @@ SUBMIT = """\
 #!/bin/sh
 set -eu
 node=$(mktemp -d {nodes}/XXXXXX)
-mkdir "$node/home" "$node/work"
+mkdir "$node/home" "$node/place"
 cp "$1" "$node/job"
 alone="{alone}"
 env -i PATH="$PATH" HOME="$node/home" OMP_NUM_THREADS=1 $alone \
-sh -c 'cd "$0/work" && sh ../job; echo $? > ../code' "$node" > "$node/said" 2>&1 &
+sh -c 'cd "$0/place" && sh ../job; echo $? > ../code' "$node" > "$node/said" 2>&1 &
 basename "$node"
 """
 HIDE = """\
@@ -112,7 +112,7 @@ def test_nodes_without_a_shared_disk_give_the_same_bits(
     said = "".join(path.read_text() for path in nodes.glob("*/said"))
     assert done.returncode == 0, done.stdout + said
     assert len(list(nodes.iterdir())) == 3
-    assert len(list(nodes.glob("*/work/src/vwta/__init__.py"))) == 3, "sources were sent"
+    assert len(list(nodes.glob("*/place/src/vwta/__init__.py"))) == 3, "sources were sent"
     assert not (clone / "results").exists()
     for path in (DATA, NETWORK, DISTANCES):
         assert same(store / path, local / path), path

@@ -142,8 +142,11 @@ def test_the_folder_has_its_own_configuration(
         for name, own in config["figures"].items()
     }
     config["synthetic"]["explorer"]["protocols"] = ["paper"]
+    config["audio"]["protocols"] = {"paper": {}}
     write(tmp_path / "config/config.yaml", {**config, "tier": "mine"})
-    outputs = {path for _, files in jobs(ask(tmp_path, "synthetic")) for path in files}
+    answer = ask(tmp_path, "synthetic", "audio_figures")
+    outputs = {path for _, files in jobs(answer) for path in files}
+    assert "results/mine/figures/audio_nll_against_h.png" in outputs
     assert "results/mine/synthetic/paper/single_gaussian/metrics.parquet" in outputs
     assert not [path for path in outputs if "/literal/" in path]
 

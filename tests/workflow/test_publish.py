@@ -405,8 +405,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory, copy_repository: Callable[[Pa
     where = {"protocol": "paper", "dataset": "single_gaussian", "metric": "nll", "n": 10}
     rows = [{"method": "v_wta", "K": 9, "seed": 1, "h": h, "value": h} for h in (0.1, 0.2)]
     path = tree / "results/smoke/synthetic/metrics/evaluation.parquet"
-    facts = {"provenance": record("abc", 1)}
-    write_parts(path, {"a": (tidy(rows, study="synthetic", **where), facts)})
+    facts = {"provenance": {**record("abc", 1), "code": "c0de"}}
+    part = "results/smoke/synthetic/paper/single_gaussian/metrics.parquet"
+    write_parts(path, {part: (tidy(rows, study="synthetic", **where), facts)})
     for name in ("figures/proof_radius.png", "tables/verdicts.md"):
         write(str(tree / "results/smoke" / name), "of this run")
     return tree
@@ -433,7 +434,9 @@ def test_rules_draw_from_given_metrics(tree: Path) -> None:
     assert (place / "figures/proof_radius.png").read_text() == "of this run"
     assert len(read_table(place / "evaluation.parquet")) == 2
     assert json.loads((place / "provenance.json").read_text())["tier"] == "smoke"
-    assert (place.parent / "README.md").read_text().startswith("# Published runs")
+    readme = (place.parent / "README.md").read_text()
+    assert readme.startswith("# Published runs")
+    assert re.search(r"synthetic/evaluation.parquet: stale\n.*\n1 of 1 files are stale", readme)
     said = (tree / "results/smoke/logs/publish_synthetic.log").read_text()
     assert re.search(r"figures/tuned_paper could not be drawn: .*no row with tuned = True", said)
     assert "figures/variants could not be drawn: there is no properties.parquet\n" in said
@@ -444,7 +447,9 @@ def test_rules_publish_metrics_alone(tree: Path) -> None:
 
     def write_sizes(path: Path, dataset: str) -> None:
         row = {"dataset": dataset, "rows": 506, "inputs": 13, "splits": 20, "discrete": False}
-        write_parts(path, {dataset: (pd.DataFrame([row]), {"provenance": record("abc", 1)})})
+        facts = {**record("abc", 1), "code": "c0de", "dataset": dataset}
+        facts["data"] = {"file": "0", "matrix": "0"}
+        write_parts(path, {dataset: (pd.DataFrame([row]), {"provenance": facts})})
 
     place = tree / "docs/results/uci"
     write_sizes(tree / "results/smoke/uci/metrics/sizes.parquet", "boston")

@@ -421,7 +421,6 @@ def test_distances_declare_their_work(ask: Callable[..., str]) -> None:
         ("src/vwta/paper/synthetic/tune.py", "found.at, border)", "found.at, not border)", TUNED),
         ("src/vwta/paper/uci/tune.py", "found.border, dev", "not found.border, dev", UCI_TUNED),
         ("src/vwta/paper/audio/tune.py", "found.at, border)", "found.at, not border)", AUDIO_TUNED),
-        ("config/smoke.yaml", "  K: [9]\n  seeds", "  K: [9, 16]\n  seeds", NEW_K),
         ("config/protocols/uci/paper.yaml", "held_out: 0.2", "held_out: 0.3", UCI_TRAINED),
         ("config/protocols/uci/paper.yaml", "tolerance: 0.1", "tolerance: 0.2", UCI_TUNED),
         (
@@ -513,13 +512,41 @@ def test_edits_without_effect_run_nothing(
     assert jobs() == set()
 
 
-def test_a_new_seed_trains_itself_alone(jobs: Jobs, edit: Callable[[str, str, str], None]) -> None:
+def trained(answer: str) -> set[str]:
+    """Networks that the trainings of a dry run would make."""
+    outputs = re.findall(r"^rule train\w+:\n(?: {4}input.*\n)? {4}output: (.*)$", answer, re.M)
+    return {path for line in outputs for path in line.split(", ")}
+
+
+def own_networks(ending: str) -> set[str]:
+    """Those of the protocols of the synthetic study that train some."""
+    return {
+        f"results/smoke/synthetic/{protocol}/single_gaussian/{model}/{ending}.safetensors"
+        for protocol in ("paper", "released")
+        for model in ("wta", "hist", "mdn")
+    }
+
+
+def test_a_new_seed_trains_itself_alone(
+    ask: Callable[..., str], edit: Callable[[str, str, str], None]
+) -> None:
     edit("config/smoke.yaml", "seeds: [1234]", "seeds: [1234, 1244]")
-    assert jobs() == EVALUATED | CURVES | PROPERTIES | {
+    answer = ask()
+    assert named(answer) == EVALUATED | CURVES | PROPERTIES | {
         "train_synthetic",
         "judge",
         "report_page",
     }
+    assert trained(answer) == own_networks("K9/seed1244")
+
+
+def test_a_new_K_trains_itself_alone(
+    ask: Callable[..., str], edit: Callable[[str, str, str], None]
+) -> None:
+    edit("config/smoke.yaml", "  K: [9]\n  seeds", "  K: [9, 16]\n  seeds")
+    answer = ask()
+    assert named(answer) == NEW_K | {"judge", "report_page"}
+    assert trained(answer) == own_networks("K16/seed1234")
 
 
 def test_seeds_are_trained_at_once_and_others_later(

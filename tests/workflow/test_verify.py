@@ -11,8 +11,8 @@ from loading import ROOT
 
 from vwta.io.errors import DataError
 from vwta.io.storage import sha256, write_table, write_tensors
-from vwta.paper.collection import collect
-from vwta.workflow.verify import Today, faults_of, show, verify
+from vwta.paper.collection import collect, write_parts
+from vwta.workflow.verify import Today, answer, faults_of, show, verify
 
 TIER = "smoke"
 RUN = "paper/single_gaussian/wta/K9/seed1234.safetensors"
@@ -139,7 +139,7 @@ def test_a_protocol_that_is_gone_is_named(folder: Path) -> None:
     facts = {"provenance": record(folder)}
     name = "results/full/synthetic/improved/single_gaussian/wta/K9/seed1.safetensors"
     (fault,) = faults_of(name, facts, "synthetic", Today(ROOT, TIER))
-    assert fault.why == "the configuration has no protocol improved"
+    assert fault.why == "its protocol 'improved' is gone or renamed"
 
 
 def test_a_data_set_must_be_that_of_the_table_of_files() -> None:
@@ -155,6 +155,21 @@ def test_a_data_set_must_be_that_of_the_table_of_files() -> None:
         own = {"dataset": "boston", "code": today.code("prepare_uci"), "data": data}
         facts = {"provenance": own}
         assert [why for _, why in faults_of("data/uci/boston", facts, "uci", today)] == wanted
+
+
+def test_published_tables_are_listed_by_their_places(tmp_path: Path) -> None:
+    assert answer(tmp_path, ROOT) == ""
+    record = {"code": "other", "data": "d"}
+    table = tmp_path / "synthetic/theory.parquet"
+    table.parent.mkdir()
+    part = "results/full/synthetic/paper/single_gaussian/theory.parquet"
+    write_parts(table, {part: (pd.DataFrame({"value": [1.0]}), {"provenance": record})})
+    (table.with_name("provenance.json")).write_text('{"tier": "full"}')
+    assert answer(tmp_path, ROOT).splitlines() == [
+        "synthetic/theory.parquet: stale",
+        "  evaluate_synthetic_theory: other code",
+        "1 of 1 files are stale",
+    ]
 
 
 def test_a_tier_without_configuration_is_explained(folder: Path) -> None:

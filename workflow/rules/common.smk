@@ -128,7 +128,7 @@ wildcard_constraints:
     seed=r"\d+",
     overlap="|".join(map(str, AUDIO_STUDY["overlaps"])),
     split="|".join(map(str, AUDIO_STUDY.splits)),
-    ending="|".join(AUDIO_STUDY.endings.values()),
+    ending=f"(?:{'|'.join(AUDIO_STUDY.endings.values())})",  # of one protocol alone it is empty
 
 
 # Rules without a submission to a cluster: they download, or gather small tables within a second.

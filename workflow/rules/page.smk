@@ -1,5 +1,7 @@
 # The page: of this tier, and of the runs that are published in docs/results.
 
+from vwta.workflow.verify import answer
+
 TARGETS["page"] = [f"{RESULTS}/report/index.html"]
 # How the workflow is called to make this tier.
 OPTIONS = "".join(f"--configfile {os.path.relpath(path)} " for path in OVERLAYS[:1])
@@ -45,6 +47,7 @@ rule report_page:
             workflow, input.figures, PLACE, {}
         ),
         options=OPTIONS,
+        verified="",  # it is of today
         code=code("report_page.py"),
     script:
         "../scripts/report_page.py"
@@ -70,3 +73,4 @@ use rule report_page as report_published_page with:
             workflow, input.figures, PLACE, PUBLISHED_RUNS
         ),
         options="",
+        verified=lambda wildcards: answer(Path(PUBLISHED), ROOT),

@@ -4,13 +4,15 @@ from pathlib import Path
 
 from vwta.paper.publish import publish, read_notes
 from vwta.paper.verdicts.folder import judge_folder
-from vwta.paper.verdicts.overview import overview
+from vwta.paper.verdicts.overview import of_today, overview
 from vwta.workflow.job import job
+from vwta.workflow.verify import answer
 
 
 def judged(folder: Path) -> str:
-    """The overview of what is published in a folder, as this repository judges it."""
-    return overview(judge_folder(folder, Path(snakemake.params.config)), folder)
+    """The overview of what is published in a folder, as this repository judges and verifies it."""
+    config = Path(snakemake.params.config)
+    return overview(judge_folder(folder, config), folder) + of_today(answer(folder, config.parent))
 
 
 with job(snakemake):

@@ -16,6 +16,7 @@ with job(snakemake):
         tables=[Path(path) for path in given.tables],
         citation=next(Path(path) for path in given if path.endswith(".cff")),
         options=snakemake.params.options,
+        verified=snakemake.params.verified,
         explorer=next((Path(path) for path in given if path.endswith(".safetensors")), None),
     )
     build(contents, Path(snakemake.output[0]))

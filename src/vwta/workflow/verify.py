@@ -12,7 +12,7 @@ published results for machines, if there are other files than it lists.
 
 from __future__ import annotations
 
-__all__ = ["Fault", "Today", "faults_of", "verify"]
+__all__ = ["Fault", "Today", "answer", "faults_of", "verify"]
 
 import json
 import re
@@ -188,7 +188,7 @@ def faults_of(name: str, facts: Mapping[str, Any], study: str, today: Today) -> 
     stage = _stage(name, study)
     protocol, dataset = _places(name, study)
     if protocol not in today.study(study).protocols:
-        yield Fault(stage, f"the configuration has no protocol {protocol}")
+        yield Fault(stage, f"its protocol '{protocol}' is gone or renamed")
         return
     yield from _faults(stage, protocol, dataset, record, study, today)
     if "tuning" in record and record["tuning"]["code"] != today.code(f"tune_{study}"):
@@ -295,6 +295,21 @@ def show(found: Mapping[Path, tuple[int, Counter[Fault]]]) -> str:
             lines += [f"  {stage}: {'; '.join(whys)}" for stage, whys in sorted(stages.items())]
     stale = sum(bool(faults) for _, faults in found.values())
     return "\n".join([*lines, f"{stale} of {len(found)} files are stale"])
+
+
+def answer(folder: Path, root: Path) -> str:
+    """The answer for tables that are published in a folder, in lines; none if there are no tables.
+
+    Arguments:
+        folder: of all that is published.
+        root: folder of the workflow's sources.
+    """
+    found = {
+        path.relative_to(folder): faults
+        for path, faults in verify([folder], root).items()
+        if path.name != METADATA
+    }
+    return show(found) if found else ""
 
 
 def main(arguments: list[str]) -> None:

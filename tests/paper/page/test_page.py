@@ -76,6 +76,14 @@ def test_page_is_well_formed(page: Reader) -> None:
     assert all("alt" in attributes for name, attributes in page.elements if name == "img")
 
 
+def test_page_says_what_is_of_other_code(page: Reader, contents: Contents) -> None:
+    assert "files are stale" not in page.text
+    verified = "a.parquet: stale\n  evaluate: other code\n1 of 3 files are stale"
+    text = Reader(render(dataclasses.replace(contents, verified=verified))).text
+    assert "data of this page's revision: 1 of 3 files are stale" in text
+    assert "a.parquet: stale\n  evaluate: other code" in text
+
+
 def test_page_loads_nothing(page: Reader, contents: Contents) -> None:
     for name, attributes in page.elements:
         assert name not in {"link", "iframe", "object", "embed", "base"}

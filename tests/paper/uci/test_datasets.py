@@ -2,15 +2,14 @@
 
 import bz2
 import os
-import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import openpyxl
 import pytest
 import yaml
 from loading import ROOT
+from workbooks import xls, xlsx
 
 from vwta.io.errors import BadTable, Mismatch
 from vwta.paper.uci import datasets
@@ -90,23 +89,6 @@ def test_digits_are_read_as_python_does(tmp_path: Path) -> None:
     assert table.inputs[0].tolist() == [float(cell) for cell in cells]
 
 
-def xls(path: Path, rows: Iterable[Sequence[object]]) -> None:
-    """A workbook of the oldest kind, BIFF2: a stream of records of cells, and nothing else."""
-
-    def record(kind: int, content: bytes) -> bytes:
-        return struct.pack("<HH", kind, len(content)) + content
-
-    stream = record(0x0009, struct.pack("<HH", 2, 0x10))  # a sheet begins
-    for row, cells in enumerate(rows):
-        for column, cell in enumerate(cells):
-            head = struct.pack("<HH3x", row, column)
-            if isinstance(cell, str):
-                stream += record(0x0004, head + bytes([len(cell)]) + cell.encode("ascii"))
-            else:
-                stream += record(0x0003, head + struct.pack("<d", cell))
-    path.write_bytes(stream + record(0x000A, b""))
-
-
 def test_concrete_is_rounded_half_up_in_decimal(tmp_path: Path) -> None:
     halves = [0.25, 0.35, 2.45, 540.05, 0.15, 1040.65, -0.25]  # in binary above and below a half
     rows = [[*halves, 28, 2.675], [*halves, 3.14, 0.125]]
@@ -117,16 +99,6 @@ def test_concrete_is_rounded_half_up_in_decimal(tmp_path: Path) -> None:
     assert table.target.tolist() == [2.68, 0.13]
     assert table.label == "column 8"
     assert (np.round(0.125, 2), round(2.675, 2)) == (0.12, 2.67), "others round otherwise"
-
-
-def xlsx(path: Path, sheets: dict[str, Iterable[Sequence[object]]]) -> None:
-    book = openpyxl.Workbook()
-    book.remove(book.active)
-    for name, rows in sheets.items():
-        sheet = book.create_sheet(name)
-        for row in rows:
-            sheet.append(row)
-    book.save(path)
 
 
 def test_power_is_the_fifth_sheet(tmp_path: Path) -> None:

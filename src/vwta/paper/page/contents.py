@@ -88,6 +88,8 @@ class Contents:
         pictures: figures.
         sheets: tables for readers.
         options: arguments with which the workflow makes these results.
+        verified: which tables are of other code, configuration or data than today's, in lines of
+            which the last one sums up; empty if nobody has asked.
         explorer: predictions for the explorer, None if there are none.
         graph: picture of the rules, None if there is none.
         citation: how to cite, a file in the citation file format.
@@ -103,6 +105,7 @@ class Contents:
     sheets: Sequence[Sheet]
     citation: Path
     options: str = ""
+    verified: str = ""
     explorer: Path | None = None
     graph: Path | None = None
 
@@ -115,6 +118,7 @@ def gather(
     tables: Sequence[Path],
     citation: Path,
     options: str = "",
+    verified: str = "",
     explorer: Path | None = None,
     graph: Path | None = None,
 ) -> Contents:
@@ -140,6 +144,7 @@ def gather(
         sheets=[read_sheet(path) for path in tables],
         citation=citation,
         options=options,
+        verified=verified,
         explorer=explorer,
         graph=graph,
     )

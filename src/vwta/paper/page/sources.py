@@ -40,7 +40,17 @@ def provenance_section(contents: Contents, parts: Sequence[Mapping[str, Any]]) -
         role="region",
         aria_label="Parts of the tables of metrics",
     )
-    return join([_costs(contents.metrics), element("h3", "Parts of the tables"), box])
+    today = _of_today(contents.verified)
+    return join([today, _costs(contents.metrics), element("h3", "Parts of the tables"), box])
+
+
+def _of_today(verified: str) -> Html:
+    """Whether the numbers are those of the code that makes the page."""
+    if not verified:
+        return Html("")
+    *lines, end = verified.splitlines()
+    summary = f"Compared with the code, configuration and data of this page's revision: {end}"
+    return element("details", element("summary", summary), element("pre", "\n".join(lines)))
 
 
 def _costs(metrics: Sequence[Path]) -> Html:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["overview"]
+__all__ = ["OF_TODAY", "of_today", "overview"]
 
 import json
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from vwta.io.provenance import provenance
 from vwta.paper.studies import STUDIES
 from vwta.paper.tables import to_markdown
 from vwta.paper.verdicts.summary import classes, counts
@@ -24,6 +25,7 @@ INTRODUCTION = """\
 README discusses its numbers. `make report` makes a page with every number and its verdict, in a
 minute.
 """
+OF_TODAY = "## Of today's code?"
 
 
 def overview(verdicts: Verdicts, folder: Path) -> str:
@@ -60,6 +62,25 @@ def overview(verdicts: Verdicts, folder: Path) -> str:
     for name in studies:
         parts += _study(folder, name)
     return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def of_today(verified: str) -> str:
+    """The end of the page: which tables were of other code when it was written, as markdown.
+
+    Arguments:
+        verified: what `make verify` says of the tables.
+    """
+    made = provenance()
+    return f"""
+{OF_TODAY}
+
+`make verify` compares the code, configuration and data that each table names with today's. On
+{made["made"][:10]}, at revision {made["revision"][:7]}, it said:
+
+```
+{verified}
+```
+"""
 
 
 def _doubtful(claims: pd.DataFrame) -> pd.DataFrame:
