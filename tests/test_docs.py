@@ -1,21 +1,25 @@
 """Code in the documentation runs as it stands there."""
 
+import math
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
+import torch
 from loading import ROOT, load_module
 
 import vwta
+from vwta import Box, LocalDensity, LocalNetwork
 from vwta.cli.main import main
+from vwta.training.loop import FixedData
 
 EXAMPLES = sorted((ROOT / "docs/examples").glob("*.py"))
 # Pages whose blocks are run here or, in an environment without extras, by tests/test_package.py.
-RUN = {"README.md", "quickstart.md", "heads.md", "networks.md"}
-FRAGMENTS = {"data.md", "local_kernels.md"}  # parts of programs, which cannot run alone
+RUN = {"README.md", "data.md", "heads.md", "local_kernels.md", "networks.md", "quickstart.md"}
 
 
 def blocks(path: Path) -> str:
@@ -77,28 +81,50 @@ def test_page_about_heads(capsys: pytest.CaptureFixture[str]) -> None:
     assert "log-likelihood, model" in capsys.readouterr().out
 
 
-def test_first_block_about_local_kernels() -> None:
-    """It is about any law: here one of three atoms in the square."""
-    before = """
-import torch
-from vwta import Box, Gaussian, VoronoiMixture
-points = torch.tensor([[-0.5, 0.0], [0.5, 0.2], [0.1, -0.6]], dtype=torch.float64)
-masses, h, y = torch.tensor([0.2, 0.3, 0.5]), 0.3, points + 0.01
-centres = points + 0.05
-"""
-    page = (ROOT / "docs/local_kernels.md").read_text()
-    block = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
-    names: dict[str, object] = {}
-    exec(compile(before + block, "local_kernels.md", "exec"), names)
-    assert names["law"].log_prob(names["y"]).isfinite().all()  # type: ignore[attr-defined]
+def test_page_about_local_kernels() -> None:
+    """Its blocks are about any law, and any networks: here small ones."""
+    torch.manual_seed(0)
+    points = torch.tensor([[-0.5, 0.0], [0.5, 0.2], [0.1, -0.6]], dtype=torch.float64)
+    x, y = torch.rand(40, 2), torch.randn(40, 1)
+    networks = [LocalNetwork(2, 1, 4, [8], "continuous") for _ in range(2)]
+    both = (x.expand(2, -1, -1), y.expand(2, -1, -1))
+    names: dict[str, Any] = {
+        "points": points,
+        "masses": torch.tensor([0.2, 0.3, 0.5]),
+        "h": 0.3,
+        "y": points + 0.01,
+        "centres": points + 0.05,
+        "roots": torch.tensor([[1.0, 0.0], [0.5, 1.0]], dtype=torch.float64).expand(3, 2, 2),
+        "networks": networks,
+        "data": FixedData(both, both),
+        "seeds": [1, 2],
+        "model": LocalDensity(LocalNetwork(2, 1, 4, [8]), Box(-math.inf, math.inf)),
+        "x": x,
+        "x_held_out": x,
+        "y_held_out": y,
+    }
+    code = blocks(ROOT / "docs/local_kernels.md").replace("epochs=100", "epochs=2")
+    code = code.replace("\nfit_stacked(", "\nfitted = fit_stacked(")
+    exec(compile(code, "local_kernels.md", "exec"), names)
+    assert names["law"].log_prob(names["y"][:3]).isfinite().all()
+    assert names["fitted"].curves["loss"].shape == (2, 2)  # epochs, networks
+    assert names["found"].by_factor.tried[0][0] == 1
+    assert names["found"].of(names["model"](x)).log_prob(y).isfinite().all()
+
+
+def test_page_about_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{area},{area % 7},{1000 * area}" for area in range(30, 130)]
+    Path("houses.csv").write_text("\n".join(["area,rooms,price", *rows]))
+    names: dict[str, Any] = {}
+    exec(compile(blocks(ROOT / "docs/data.md"), "data.md", "exec"), names)
+    assert names["table"].columns == ("area", "rooms")
+    assert [len(part.train) for part in names["parts"]] == [90] * 20
 
 
 def test_every_page_with_code_is_known() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
-    found = {page.name: blocks(page) for page in pages if blocks(page)}
-    assert found.keys() == RUN | FRAGMENTS
-    for name, code in found.items():
-        compile(code, name, "exec")
+    assert {page.name for page in pages if blocks(page)} == RUN
 
 
 def test_reference_has_every_public_name() -> None:

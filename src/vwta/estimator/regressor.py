@@ -333,8 +333,11 @@ class VoronoiRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 f"learning_rate is {self.learning_rate} and weight_decay {self.weight_decay}. "
                 "Remedy: give numbers above 0, and 0 for no decay"
             )
-        if self.device.partition(":")[0] not in ("auto", "cpu", "cuda"):
-            raise ValueError(f"device {self.device!r}. Remedy: choose 'auto', 'cpu' or 'cuda'")
+        try:
+            torch.device("cpu" if self.device == "auto" else self.device)
+        except RuntimeError:
+            message = f"device {self.device!r}. Remedy: choose 'auto', 'cpu' or 'cuda'"
+            raise ValueError(message) from None
 
     def _take(self, best: Fitted, found: dict[str, float], rows: Rows) -> None:
         """Takes over what was fitted, and warns of what may be wrong with it."""
