@@ -79,18 +79,17 @@ def synthetic(config: dict[str, Any], protocols: dict[str, dict[str, Any]]) -> C
         jobs["evaluate_synthetic_theory"] += size(whole[name], "datasets")
     for name in trained:
         scope = whole[name]
-        if "local" in protocols[name]["training"]:
-            few = set(study["protocols"][name].get("one_seed", []))
-            every = {**scope, "K": scope["K"] - few}
-            stacks = size(every, "datasets", "models", "K") if len(study["seeds"]) > 1 else 0
-            jobs["train_synthetic_local_stack"] += stacks
-            trained_alone = _pairs(study, name, scope) - stacks * len(study["seeds"])
-            jobs["train_synthetic_local"] += trained_alone
+        few = set(study["protocols"][name].get("one_seed", []))
+        every = {**scope, "K": scope["K"] - few}
+        if "local" in scope["models"] and scope["datasets"]:
             jobs["figure"] += size(every, "K")  # NLL against a factor
-        elif scope["seeds"] == set(study["seeds"]):  # which are then trained at once
-            jobs["train_synthetic_stack"] += size(scope, "datasets", "models", "K")
-        else:
-            jobs["train_synthetic"] += size(scope, "datasets", "models", "K", "seeds")
+        together = scope["seeds"] == set(study["seeds"]) and len(study["seeds"]) > 1
+        for model in scope["models"]:  # the seeds of a K are trained at once where all are run
+            one = {**scope, "models": {model}}
+            stacks = size({**every, "models": {model}}, "datasets", "K") if together else 0
+            rule = "train_synthetic_local" if model == "local" else "train_synthetic"
+            jobs[f"{rule}_stack"] += stacks
+            jobs[rule] += _pairs(study, name, one) - stacks * len(study["seeds"])
     for stage, rule in (
         ("evaluation", "tune_synthetic"),
         ("evaluation", "evaluate_synthetic"),

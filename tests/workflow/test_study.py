@@ -98,6 +98,20 @@ def test_local_kernels_are_stacked_where_all_seeds_are_run(synthetic: SyntheticS
     assert {found[K] for K in found.keys() - set(stacked)} == {"no stack"}
 
 
+def test_all_networks_of_a_protocol_have_its_plan(synthetic: SyntheticStudy) -> None:
+    names = {"protocol": "ours", "dataset": "rotating_moons", "K": "9"}
+    own = synthetic.protocols["ours"]["training"]["plan"]
+    assert own["rate"] == "warm_cosine"
+    local = synthetic.trained_with(job(**names, model="local"))
+    for model in ("wta", "mdn"):
+        settings = synthetic.trained_with(job(**names, model=model))
+        assert "local" not in settings
+        assert settings["plan"] == own
+        common = {name: settings[name] for name in ("epochs", "batch_size")}
+        assert local["plan"] == {**common, **own}
+    assert "plan" not in synthetic.trained_with(job(**{**names, "protocol": "paper"}, model="wta"))
+
+
 def test_work_of_a_stack_is_that_of_its_seeds(synthetic: SyntheticStudy) -> None:
     alone = synthetic.training_work(job(model="wta", K="9", seed="1234"))
     assert synthetic.training_work(job(model="wta", K="9")) == pytest.approx(3 * alone, rel=1e-3)
@@ -109,11 +123,12 @@ def test_runs_follow_the_restrictions_of_protocols(synthetic: SyntheticStudy) ->
         "relaxed/rotating_moons/wta/K100/seed1234",
     ]
     assert synthetic.runs("emd", NETWORK, ["relaxed"]) == []
-    assert synthetic.runs(None, NETWORK, ["ours"], datasets=["rotating_moons"], K=[9, 16]) == [
+    own = {"datasets": ["rotating_moons"], "models": ["local"], "K": [9, 16]}
+    assert synthetic.runs(None, NETWORK, ["ours"], **own) == [
         "ours/rotating_moons/local/K9/seed1234",
         *(f"ours/rotating_moons/local/K16/seed{seed}" for seed in (1234, 1244, 1245)),
     ]
-    assert synthetic.size("ours", "evaluation") == 9 + 20 + 25 + 100 + 3 * (16 + 49)
+    assert synthetic.size("ours", "evaluation") == 3 * (9 + 20 + 25 + 100 + 3 * (16 + 49))
     assert synthetic.scope("paper")["models"] == ["wta", "hist", "mdn"]
     assert synthetic.runs("emd", "{protocol}/{K}", ["literal"], K=[16, 49]) == [
         "literal/16",

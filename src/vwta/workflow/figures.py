@@ -171,7 +171,7 @@ def synthetic_figures(
                 {"metrics": tables["evaluation"]},
                 {
                     "protocol": protocol,
-                    "headline": study["headline"],
+                    "beside": study.beside(protocol),
                     "datasets": study.scope(protocol)["datasets"],
                     "K": K,
                 },

@@ -81,20 +81,26 @@ class SyntheticStudy(Study):
         """The switches of the job's protocol that its training depends on."""
         data = self._drawn(wildcards)
         rows = {name: data[name] for name in ("epochs_see", "clouds")}
-        return {**self.protocols[wildcards.protocol]["training"], **rows}
+        switches = {**self.protocols[wildcards.protocol]["training"], **rows}
+        switches.pop("local", None)
+        return switches
 
     def local_training(self, wildcards: Any) -> dict[str, Any]:
         """All that the job's training of local kernels depends on, besides its data."""
         sizes, switches = dict(self["training"]), self.protocols[wildcards.protocol]["training"]
-        own, widths = dict(switches["local"]), sizes.pop("widths")
-        return {"plan": {**sizes, **own.pop("plan")}, "widths": widths, **own, **self["domain"]}
+        own = {"widths": sizes.pop("widths"), **switches["local"], **self["domain"]}
+        return {"plan": {**sizes, **switches.get("plan", {})}, **own}
+
+    def beside(self, name: str) -> str:
+        """The protocol whose other methods stand beside the local kernels of a protocol."""
+        return name if {"wta", "mdn"} <= {*self.scope(name)["models"]} else self["headline"]
 
     def local_figures(self) -> dict[str, list[int]]:
         """Protocols with local kernels that are run, and the K of which they run all seeds."""
         found = {}
         for name in self.trainers:
             scope, few = self.scope(name), self["protocols"][name].get("one_seed", [])
-            if "local" in self.protocols[name]["training"] and scope["datasets"]:
+            if "local" in scope["models"] and scope["datasets"]:
                 found[name] = [K for K in scope["K"] if K not in few]
         return found
 

@@ -124,8 +124,6 @@ def protocol_contradictions(protocol: dict[str, Any]) -> list[str]:
         return ["data: must be there unless data_of or networks_of names a protocol, and only then"]
     if "training" not in protocol:
         return ["training: missing, and networks_of names no protocol"]
-    if "local" in protocol["training"]:
-        return []
     sharing = protocol["training"]["sharing"]
     kind, given = sharing["kind"], sharing.keys() - {"kind"}
     wanted = SHARING[kind]

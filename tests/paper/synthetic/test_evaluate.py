@@ -44,6 +44,18 @@ METHODS = {
     "hist": {"tk_hist", "unif_hist"},
     "mdn": {"mdn"},
 }
+COMMON: dict[str, Any] = {
+    "epochs": 2,
+    "batch_size": 64,
+    "learning_rate": 1e-2,
+    "widths": [16],
+    "beta": 1.0,
+    "score_reduction": "sum",
+    "epochs_see": "the same rows",
+    "clouds": False,
+    "sharing": {"kind": "winner"},
+    "start": "default",
+}
 KINDS = [kind for kind in networks_in("synthetic") if kind != "local"]  # see test_local.py
 
 
@@ -63,23 +75,28 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def networks(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A trained network of each kind."""
     folder = tmp_path_factory.mktemp("networks")
-    common: dict[str, Any] = {
-        "epochs": 2,
-        "batch_size": 64,
-        "learning_rate": 1e-2,
-        "widths": [16],
-        "beta": 1.0,
-        "score_reduction": "sum",
-        "epochs_see": "the same rows",
-        "clouds": False,
-        "sharing": {"kind": "winner"},
-        "start": "default",
-    }
     for kind in KINDS:
-        outputs, rest = {5: folder / f"{kind}.safetensors"}, folder / ".unfinished"
-        job = Job("single_gaussian", kind, 6, outputs, rest, "cpu", "code")
-        train(job, data, {}, Training(**common, bins=BINS if kind == "hist" else None))
+        settings = Training(**COMMON, bins=BINS if kind == "hist" else None)
+        train(job(kind, folder / f"{kind}.safetensors"), data, {}, settings)
     return {kind: folder / f"{kind}.safetensors" for kind in KINDS}
+
+
+def job(kind: str, path: Path) -> Job:
+    return Job("single_gaussian", kind, 6, {5: path}, path.parent / ".unfinished", "cpu", "code")
+
+
+def test_a_plan_takes_the_place_of_common_settings(data: Path, tmp_path: Path) -> None:
+    plans = {"plan": {"learning_rate": 1e-3}, "rate": {"rate": "warm_cosine"}}
+    train(job("mdn", tmp_path / "alone"), data, {}, Training(**{**COMMON, "learning_rate": 1e-3}))
+    for name, plan in plans.items():
+        train(job("mdn", tmp_path / name), data, {}, Training(**COMMON, plan=plan))
+    found = {name: read_tensors(tmp_path / name) for name in ("alone", *plans)}
+    curves = {name: tensors["curve"] for name, (tensors, _) in found.items()}
+    assert torch.equal(curves["plan"], curves["alone"])
+    assert not torch.equal(curves["rate"], curves["alone"])
+    recorded = {name: facts["provenance"]["settings"] for name, (_, facts) in found.items()}
+    assert "plan" not in recorded["alone"]
+    assert recorded["plan"]["plan"] == plans["plan"]
 
 
 @pytest.fixture(scope="module")

@@ -96,6 +96,10 @@ def test_local_kernels_stand_beside_others() -> None:
     assert found.loc["risk_large", ["k_wta", *columns[2:]]].tolist() == [0.8, 0.8, 0.4]
     assert found["k_wta"].drop("risk_large").isna().all()
     assert local_kernels(tidy([{**common, **row} for row in rows[5:]]), "paper").empty
+    own = {"protocol": "ours", "method": "mdn", "seed": 1, "value": 0.7}
+    found = local_kernels(tidy([{**common, **row} for row in [*rows, own]]), "paper")
+    values = found.set_index("metric").loc["nll_large", columns]
+    assert values.tolist() == [0.01, 0.7, 0.5, 0.1]  # of the same protocol where it has run them
 
 
 def test_factors_are_those_on_chosen_bandwidths(tmp_path: Path, drawn: list[Figure]) -> None:

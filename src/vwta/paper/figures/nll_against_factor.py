@@ -26,7 +26,7 @@ def nll_against_factor(
     metrics: Path,
     paths: Sequence[Path],
     protocol: str,
-    headline: str,
+    beside: str,
     datasets: Sequence[str],
     K: int,
 ) -> None:
@@ -39,13 +39,13 @@ def nll_against_factor(
         metrics: table of metrics.
         paths: files to write, in the format of their suffix.
         protocol: the protocol of local kernels.
-        headline: that of all others.
+        beside: that of all others.
         datasets: problems, from left to right.
         K: number of hypotheses.
     """
     table = read_table(metrics)
     rows = table[(table["metric"] == METRIC) & (table["K"].isna() | (table["K"] == K))]
-    theirs = rows[(rows["protocol"] == headline) & (rows["method"] != LOCAL)]
+    theirs = rows[(rows["protocol"] == beside) & (rows["method"] != LOCAL)]
     mine = rows[(rows["protocol"] == protocol) & (rows["method"] == LOCAL) & ~rows["tuned"]]
     with style():
         size = (max(1.4 * COLUMN, 0.62 * COLUMN * len(datasets)), 0.85 * COLUMN)
@@ -56,7 +56,8 @@ def nll_against_factor(
                 raise ValueError(f"no NLL of {protocol} at factors on {dataset}, K={K}")
             _panel(axis, both)
             axis.set_title(title(dataset))
-        axes[0, 0].set_ylabel(f"NLL (nats), $K = {K}$, protocols {protocol}, {headline}")
+        of = f"protocol {protocol}" if beside == protocol else f"protocols {protocol}, {beside}"
+        axes[0, 0].set_ylabel(f"NLL (nats), $K = {K}$, {of}")
         entries, _ = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles=entries, loc="outside lower center", ncols=5)
         save(figure, paths)

@@ -54,7 +54,7 @@ def local_kernels(metrics: pd.DataFrame, headline: str) -> pd.DataFrame:
 
     Arguments:
         metrics: tidy table of the evaluation and of distances.
-        headline: the protocol of the others.
+        headline: the protocol of the others where that of the local kernels has not run them.
 
     Returns:
         One row for each `protocol` of local kernels, `dataset`, `K` and `metric`, and a column for
@@ -63,10 +63,11 @@ def local_kernels(metrics: pd.DataFrame, headline: str) -> pd.DataFrame:
     own = metrics["method"].isin([LOCAL, "local"])
     rows = []
     for (protocol, dataset, K), mine in metrics[own].groupby(["protocol", "dataset", "K"]):
-        others = metrics[(metrics["protocol"] == headline) & (metrics["dataset"] == dataset)]
-        others = others[others["K"].isna() | (others["K"] == K)]
-        others = others[others["seed"].isna() | others["seed"].isin(mine["seed"])]
-        both = pd.concat([mine, others[~others["method"].isin(mine["method"])]])
+        beside = metrics[metrics["dataset"] == dataset]
+        beside = beside[beside["K"].isna() | (beside["K"] == K)]
+        beside = beside[beside["seed"].isna() | beside["seed"].isin(mine["seed"])]
+        same, others = (beside[beside["protocol"] == name] for name in (protocol, headline))
+        both = pd.concat([same, others[~others["method"].isin(same["method"])]])
         for metric in ("nll", "nll_large", "nll_large as trained", "emd", "risk_large"):
             values = {method: _one_number(both, method, metric) for method in BESIDE}
             if not pd.isna(values[LOCAL]):

@@ -7,7 +7,7 @@ __all__ = ["Annealing", "FreshData", "FreshStack", "Settings", "train", "train_s
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -39,7 +39,7 @@ class Settings:
     Attributes:
         epochs: number of passes over the data.
         batch_size: rows of a step.
-        learning_rate: of Adam, constant.
+        learning_rate: of Adam, constant unless the plan says otherwise.
         widths: widths of the trunk's layers.
         beta: weight of the scores in the loss.
         score_reduction: how the loss of the scores goes over k.
@@ -51,6 +51,7 @@ class Settings:
         start: whether hypotheses start at random, or at targets that k-means++ picks.
         bins: `grid`, `low` and `high` of a :class:`~vwta.nn.networks.HistogramNetwork`; None for
             other models.
+        plan: fields of :class:`~vwta.training.stacking.Plan`, in place of those above.
     """
 
     epochs: int
@@ -64,6 +65,11 @@ class Settings:
     sharing: dict[str, Any]
     start: Literal["default", "k_means_plus_plus"]
     bins: dict[str, Any] | None = None
+    plan: dict[str, Any] = field(default_factory=dict)
+
+    def recorded(self) -> dict[str, Any]:
+        """What a network's file says of them: all, but no plan where there is none."""
+        return {name: value for name, value in asdict(self).items() if name != "plan" or value}
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,8 @@ def train(job: Job, data: Path, constants: Mapping[str, Any], settings: Settings
     law = problem(job.dataset, **constants)
     tensors, _ = read_tensors(data)
     recipe = _recipe(job.model, job.K, settings)
-    plan = Plan(settings.epochs, settings.batch_size, settings.learning_rate)
+    common = {name: getattr(settings, name) for name in ("epochs", "batch_size", "learning_rate")}
+    plan = Plan(**{**common, **settings.plan})
     rows = _data(law, tensors, settings, [*job.outputs])
 
     def start(network: nn.Module, seed: int) -> None:
@@ -145,7 +152,7 @@ def train(job: Job, data: Path, constants: Mapping[str, Any], settings: Settings
             inside = tensors["y_train"].clamp(-LIMIT, LIMIT)
             start_at(network.heads, k_means_plus_plus(inside, job.K, generator(seed, "start")))
 
-    run = job.begin(sha256(data), asdict(settings))
+    run = job.begin(sha256(data), settings.recorded())
     train_stack(job, run, recipe, rows, plan, build, start)
 
 
