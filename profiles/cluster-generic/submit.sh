@@ -11,5 +11,5 @@ gpu=cpu
 # PBS: qsub -N "$name" -l "select=1:ncpus=$cores:mem=${memory}mb:ngpus=$gpus,walltime=$((60 * minutes))" "$script"
 # LSF: bsub -J "$name" -n "$cores" -M "${memory}MB" -W "$minutes" < "$script", and cut the id out of what it says
 # shellcheck disable=SC2086
-sbatch --parsable --job-name "$name" --ntasks 1 --cpus-per-task "$cores" --mem "$memory" --time "$minutes" \
+sbatch --parsable --job-name "$name" --comment "rule_$name" --ntasks 1 --cpus-per-task "$cores" --mem "$memory" --time "$minutes" \
   --partition $gpu --output "$logs/%j.log" "$script" | cut -d ';' -f 1

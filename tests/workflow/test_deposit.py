@@ -25,6 +25,8 @@ from vwta.workflow.verify import Today
 
 AUDIO = "audio/paper/synthetic/wta/K9/seed1234.safetensors"
 LOCAL = "synthetic/ours/single_gaussian/local/K9/seed1234.safetensors"
+AUDIO_LOCAL = "audio/ours/synthetic/local/K9/seed1234.safetensors"
+OTHERS = (LOCAL, AUDIO, AUDIO_LOCAL)
 NETWORK = "synthetic/paper/single_gaussian/wta/K9/seed1234.safetensors"
 SPLITS = "uci/paper/boston/mdn/K5/splits.zip"
 SETTINGS = {"epochs": 2, "widths": [3]}
@@ -211,6 +213,10 @@ def test_another_grid_of_bandwidths_trains_nothing(
         done = snakemake(tree, *smoke, "--cores", "1", *arguments)
         assert done.returncode == 0, done.stdout
 
+    config, audio = tree / "config/smoke.yaml", "  protocols: { released"
+    text, own = config.read_text(), "ours: { K: [9], models: [local] }, released"
+    assert audio in text
+    config.write_text(text.replace(audio, audio.replace("released", own)))
     place = "results/smoke/synthetic/{}/single_gaussian/data.safetensors"
     run("--", place.format("paper"), place.format("released"))
     today, made = Today(tree, "smoke"), tmp_path / "made/smoke"
@@ -226,17 +232,16 @@ def test_another_grid_of_bandwidths_trains_nothing(
             write_network(made / file, **known, **own, seed=1234, settings=settings)
     write_others(tree, today, made)
     write_deposit(made)
-    config = tree / "config/smoke.yaml"
     config.write_text(f"{config.read_text()}\nnetworks: {{ source: '{made}' }}\n")
     assert "train_synthetic" in jobs("--", target)
     run("--", "fetch_networks")
     rules = {"tune_synthetic", "evaluate_synthetic", "collect"}
     assert jobs("--", target) == rules | {"take_synthetic"}
-    others = [f"results/smoke/{name}" for name in (LOCAL, AUDIO)]
-    assert jobs("--", *others) == {"take_synthetic_local", "take_audio"}
+    others = [f"results/smoke/{name}" for name in OTHERS]
+    assert jobs("--", *others) == {"take_synthetic_local", "take_audio", "take_audio_local"}
     network = f"results/smoke/{NETWORK}"
     run("--", network, *others)
-    for name in (LOCAL, AUDIO):
+    for name in OTHERS:
         assert (tree / "results/smoke" / name).read_bytes() == (made / name).read_bytes()
     assert read_tensors(tree / network)[1]["provenance"]["model"] == "wta"
     (tmp_path / "kept").mkdir()
@@ -258,10 +263,14 @@ def write_others(tree: Path, today: Today, made: Path) -> None:
     for file in (*labels, *map(Path, own.fold("train") + own.fold("validation"))):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(file.name)
-    facts = {"protocol": "paper", "dataset": source, "model": "wta", "K": 9}
-    settings = today.settings("audio", SimpleNamespace(**facts))
-    known = {"data": data_of(AUDIO, labels), "code": today.code("train_audio")}
-    write_network(made / AUDIO, **known, **facts, seed=1234, settings=settings)
+    for name, protocol, model, script in (
+        (AUDIO, "paper", "wta", "train_audio"),
+        (AUDIO_LOCAL, "ours", "local", "train_audio_local"),
+    ):
+        facts = {"protocol": protocol, "dataset": source, "model": model, "K": 9}
+        settings = today.settings("audio", SimpleNamespace(**facts))
+        known = {"data": data_of(AUDIO, labels), "code": today.code(script)}
+        write_network(made / name, **known, **facts, seed=1234, settings=settings)
     facts = {"protocol": "ours", "dataset": "single_gaussian", "model": "local", "K": 9}
     settings = today.settings("synthetic", SimpleNamespace(**facts))
     drawn = tree / "results/smoke/synthetic/paper/single_gaussian/data.safetensors"

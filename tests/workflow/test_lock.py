@@ -124,6 +124,30 @@ def test_lock_is_held_even_if_clearing_up_fails(
     assert lock.at_work()
 
 
+def test_jobs_in_slurm_s_queue_are_named(
+    lock: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of this folder that belong to the workflow; without an answer there are none."""
+    here, program = Path.cwd(), tmp_path / "bin/squeue"
+    program.parent.mkdir()
+    lines = [
+        f"17|rule_uci|{here}",
+        f"18|mine|{here}",
+        f"19|rule_uci|{here}/a",
+        f"21_3|rule_a|{here}",
+    ]
+    answers = {"\n".join(lines): ["17", "21_3"], "": [], "squeue: error|x|y|z": []}
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    for text, jobs in answers.items():
+        program.write_text(f"#!/bin/sh\ncat <<'END'\n{text}\nEND\n")
+        program.chmod(0o755)
+        assert lock.queued() == jobs
+        assert lock.at_work() == ("in the queue of Slurm: 17, 21_3" if jobs else None)
+    program.write_text(f"#!/bin/sh\necho '{lines[0]}'\n")
+    with pytest.raises(SystemExit, match=r"in the queue of Slurm: 17\).*scancel"):
+        lock.main(["true"])
+
+
 @pytest.mark.skipif(not shutil.which("flock"), reason="there is no command flock")
 def test_a_job_is_at_work_from_its_first_moment(lock: ModuleType) -> None:
     """Before it has imported anything: what its shell starts has the lock."""

@@ -150,7 +150,8 @@ def test_submit_passes_on_what_was_asked(tmp_path: Path) -> None:
         )
         assert done.stdout == "17\n"
         asked = (tmp_path / "asked").read_text()
-        assert "--job-name a name --ntasks 1 --cpus-per-task 1 --mem 2000 --time 30" in asked
+        assert "--job-name a name --comment rule_a name --ntasks 1" in asked
+        assert "--cpus-per-task 1 --mem 2000 --time 30" in asked
         assert f"--partition {partition} " in asked
         assert asked.endswith("a script\n")
 

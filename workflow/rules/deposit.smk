@@ -135,10 +135,37 @@ rule take_audio:
         "../scripts/take_network.py"
 
 
+rule take_audio_local:
+    """Take a network with local kernels of the audio study from a deposit."""
+    input:
+        train=AUDIO_STUDY.fold("train"),
+        validation=AUDIO_STUDY.fold("validation"),
+        labels=DEPOSIT.offers(
+            AUDIO_DEPOSITED,
+            lambda wildcards: AUDIO_STUDY.labels("train", "validation"),
+            code("train_audio_local.py"),
+            AUDIO_STUDY.training,
+        ),
+    output:
+        AUDIO_NETWORK,
+    log:
+        f"{LOGS}/take_audio_local/{AUDIO_RUN}/seed{{seed}}.log",
+    wildcard_constraints:
+        model="local",
+    params:
+        settings=AUDIO_STUDY.training,
+        deposit=unrecorded(str(DEPOSIT.folder)),
+        name=lambda wildcards, output: AUDIO_DEPOSITED.format(**wildcards),
+        code=code("train_audio_local.py"),
+    script:
+        "../scripts/take_network.py"
+
+
 ruleorder: take_synthetic > train_synthetic_stack > train_synthetic
 ruleorder: take_synthetic_local > train_synthetic_local_stack > train_synthetic_local
 ruleorder: take_uci > train_uci
 ruleorder: take_audio > train_audio
+ruleorder: take_audio_local > train_audio_local
 
 
 LOCAL += [
@@ -147,4 +174,5 @@ LOCAL += [
     "take_synthetic_local",
     "take_uci",
     "take_audio",
+    "take_audio_local",
 ]

@@ -10,6 +10,9 @@ system has the command `flock`. Otherwise its script takes it once it has import
 `make reproduce` holds a second lock, `.snakemake/reproduce`, from its start to its end, which no
 other process can hold at the same time: Snakemake's marks come late, and go with any run that ends.
 
+Where the system's locks do not reach other machines, the marks of a run elsewhere count until they
+are removed. Jobs that wait in a queue hold no lock yet: Slurm is asked for those of this folder.
+
 Reading the workflow takes no lock and removes nothing. The command below removes the marks of a run
 that is gone, and a run that starts removes the temporary files of runs that are gone.
 
@@ -27,6 +30,7 @@ __all__ = [
     "attend",
     "begin",
     "hold",
+    "queued",
     "remove_marks",
     "remove_temporaries",
 ]
@@ -37,6 +41,7 @@ import os
 import re
 import shutil
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -100,7 +105,24 @@ def at_work() -> str | None:
     with contextlib.suppress(OSError), _open("at_work") as file:
         if _marks() and not (_alone(file) and _is_of_this_machine(file)):
             return _said(file) or "another process"
+    if jobs := queued():
+        return f"in the queue of Slurm: {', '.join(jobs)}"
     return None
+
+
+def queued() -> list[str]:
+    """Submissions of the workflow from this folder that Slurm still has; none without Slurm.
+
+    Snakemake's plugin, and our script for other schedulers, comment them `rule_...`.
+    """
+    states = "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED"
+    command = ["squeue", "--me", "--noheader", states, "--format=%i|%k|%Z"]  # id, comment, place
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        said = subprocess.run(command, capture_output=True, text=True, timeout=30).stdout
+        parts = [line.split("|", 2) for line in said.splitlines() if line.count("|") >= 2]
+        ours = ("rule_", str(Path.cwd()))
+        return [job for job, comment, place in parts if (comment[:5], place) == ours]
+    return []
 
 
 def hold() -> None:
@@ -189,7 +211,8 @@ def main(command: list[str]) -> None:
     if who:
         sys.exit(
             f"A run is at work in this folder ({who}), or a job that it left behind. Nothing was "
-            "started. Remedy: wait until it ends, or stop it; it continues from where it was. If "
+            "started. Remedy: wait until it ends, or stop it (what waits in a queue: scancel and "
+            "its number); it continues from where it was. If "
             f"its machine no longer runs it: rm -r {STATE}/locks {STATE}/at_work {STATE}/reproduce"
         )
     if command:
