@@ -549,6 +549,43 @@ def test_a_new_K_trains_itself_alone(
     assert trained(answer) == own_networks("K16/seed1234")
 
 
+@pytest.mark.parametrize(
+    ("key", "values", "ending"),
+    [("seeds", "[1234, 1244]", "K9/seed1244"), ("K", "[9, 16]", "K16/seed1234")],
+)
+def test_a_new_seed_or_K_of_the_audio_study_trains_itself_alone(
+    ask: Callable[..., str],
+    edit: Callable[[str, str, str], None],
+    key: str,
+    values: str,
+    ending: str,
+) -> None:
+    edit("config/smoke.yaml", "  K: [9]\n  training: { epochs: 2", "  training: { epochs: 2")
+    own = {"K": "[9]", key: values}
+    lines = "".join(f"  {name}: {value}\n" for name, value in own.items())
+    edit("config/smoke.yaml", "  overlaps: [1]\n", f"  overlaps: [1]\n{lines}")
+    answer = ask()
+    assert trained(answer) == {
+        f"results/smoke/audio/paper/synthetic/{model}/{ending}.safetensors"
+        for model in ("wta", "hist", "m_vmf")
+    } | {
+        f"results/smoke/audio/released/synthetic/wta/{ending}.safetensors"
+        for _ in range(key == "seeds")  # which runs K = 9 alone
+    }
+    assert named(answer) <= AUDIO_TRAINED | {"judge", "report_page"}
+    assert {"train_audio", "evaluate_audio"} | AUDIO_DRAWN <= named(answer)
+
+
+def test_a_run_can_end_at_a_rule_and_ask_for_more(
+    ask: Callable[..., str], jobs: Jobs, edit: Callable[[str, str, str], None]
+) -> None:
+    edit("config/smoke.yaml", "tier: smoke", "tier: other")
+    assert jobs("--until", "train_synthetic") == {"generate_synthetic", "train_synthetic"}
+    network = f"results/other/{RUN}/seed1234.safetensors"
+    assert "mem_mb=4321" in ask("--set-resources", "train_synthetic:mem_mb=4321", "--", network)
+    assert "mem_mb=4321" not in ask("--set-resources", "train_uci:mem_mb=4321", "--", network)
+
+
 def test_seeds_are_trained_at_once_and_others_later(
     tree: Path, jobs: Jobs, edit: Callable[[str, str, str], None]
 ) -> None:
@@ -593,6 +630,15 @@ def test_seeds_are_trained_at_once_and_others_later(
         ("train", {"train"} | STAGE_TRAIN),
         ("tune", {"tune"} | STAGE_TUNE),
         ("metrics", {"metrics"} | STAGE_METRICS),
+        (
+            "figures",
+            {"figures", "figure_audio", "figure_uci", "show_audio", "predict_synthetic"}
+            | STAGE_METRICS - {"measure_sizes_uci"}
+            | DRAWN
+            | AUDIO_SEEN
+            | AUDIO_CURVES
+            | UCI_ENSEMBLES,
+        ),
         ("tables", {"tables", "table_audio", "table_uci"} | TABLES | {"table_unused"} | TABULATED),
     ],
 )
