@@ -206,6 +206,9 @@ METHODS: dict[str, Method] = {
     "k_lloyd": Method(
         "K-WTA, perfect learner", "#D55E00", "", ":", panels={"audio tuned": 9}, extra=True
     ),
+    "best_m_vmf": Method(
+        "M-vMF, perfect learner", "#CC79A7", "", ":", panels={"audio tuned": 10}, extra=True
+    ),
     "zador": Method("WTA, theory", "#0072B2", "", ":", panels={"risk": 3}),
     "zador_hist": Method("Hist, theory", "#009E73", "", ":", panels={"risk": 4}),
     "lloyd": Method("Lloyd's optimum", "#000000", "", panels={"risk": 5}),

@@ -1,7 +1,8 @@
 """Lloyd's optimum in place of trained hypotheses: whether a claim's bound can be met at all.
 
 A claim that even the optimum fails says more about the bound, which is ours, than about training.
-So claims on WTA are judged on the optimum as well, as if it were a protocol.
+So claims on WTA are judged on the optimum as well, as if it were a protocol. In the audio study
+there is an M-vMF of a perfect learner too: :mod:`vwta.paper.audio.perfect` says what is a bound.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ METHODS = {
     "k_lloyd": "k_wta",
     "dirac_lloyd": "dirac_wta",
     "unif_v_lloyd": "unif_v_wta",
+    "best_m_vmf": "m_vmf",
 }
 
 
