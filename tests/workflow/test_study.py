@@ -238,6 +238,19 @@ def test_folds_and_their_labels(audio: AudioStudy) -> None:
     assert audio.endings == {"paper": "", "literal": "_literal", "released": "_released"}
 
 
+def test_a_perfect_learner_runs_under_the_headline_alone() -> None:
+    perfect = {"targets": 20, "points": 50, "steps": 3}
+    settings = {
+        **CONFIG["audio"],
+        "evaluation": {**CONFIG["audio"]["evaluation"], "perfect": perfect},
+    }
+    study = AudioStudy(settings, protocols("audio"), "")
+    found = {name: study.evaluation(job(protocol=name)) for name in study.protocols}
+    assert found["paper"]["perfect"] == perfect
+    assert found["paper"]["interval"] == (0.01, 2.0, 0.01)
+    assert all("perfect" not in found[name] for name in ("literal", "released"))
+
+
 def test_every_figure_can_be_drawn(
     synthetic: SyntheticStudy, uci: UCIStudy, audio: AudioStudy
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.methods import PROPOSED
+from vwta.paper.studies import HEADLINE
 from vwta.workflow.study import Study, measuring
 
 NOTES = {"ansyn": "ansyn*", "resynthesis": "sounds", "synthetic": ".none"}
@@ -102,11 +103,13 @@ class AudioStudy(Study):
         found: str = self.protocols[wildcards.protocol]["evaluation"]["selected_by"]
         return found
 
-    @property
-    def evaluation(self) -> dict[str, Any]:
-        """All that evaluations depend on, besides predictions and targets."""
+    def evaluation(self, wildcards: Any) -> dict[str, Any]:
+        """All that the job's evaluation depends on, besides predictions and targets.
+
+        A perfect learner has no protocol: it is measured once, where verdicts look for it.
+        """
         own = measuring(self["evaluation"])
-        if own.get("perfect") is None:
+        if own.get("perfect") is None or wildcards.protocol != HEADLINE:
             own.pop("perfect", None)
         else:
             tuning = self["evaluation"]["tuning"]
