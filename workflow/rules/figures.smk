@@ -243,6 +243,7 @@ rule table_audio:
         endings=AUDIO_STUDY.endings,
         low=AUDIO_STUDY["evaluation"]["tuning"]["low"],
         high=AUDIO_STUDY["evaluation"]["tuning"]["high"],
+        sizes=AUDIO_STUDY.sizes,
         code=code("table_audio.py"),
     script:
         "../scripts/table_audio.py"

@@ -15,5 +15,6 @@ with job(snakemake), tolerated(snakemake.output):
     folder = Path(snakemake.output[0]).parent
     dataset = snakemake.params.dataset
     interval = snakemake.params.low, snakemake.params.high
+    sizes = snakemake.params.sizes
     for protocol, ending in snakemake.params.endings.items():
-        write_tables(metrics, printed, folder, protocol, dataset, interval, ending)
+        write_tables(metrics, printed, folder, protocol, dataset, interval, sizes, ending)

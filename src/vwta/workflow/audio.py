@@ -82,6 +82,13 @@ class AudioStudy(Study):
         kinds = ("main", "quantisation", "tuned")
         return [f"audio_{kind}{ending}" for kind in kinds for ending in self.endings.values()]
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Sizes of networks and their inputs that tables name."""
+        trunk = self["training"]["trunk"]
+        named = {name: trunk[name] for name in ("filters", "width", "layers")}
+        return {"bands": self["features"]["bands"], **named}
+
     def training(self, wildcards: Any) -> dict[str, Any]:
         """All that the job's training depends on, besides its data."""
         switches = dict(self.protocols[wildcards.protocol]["training"])

@@ -7,8 +7,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
 from loading import ROOT
 
+from vwta.paper.audio.notes import PRINTED_SIZES
 from vwta.paper.audio.tables import TABLES, write_tables
 from vwta.paper.metrics import tidy
 from vwta.paper.tables import SUFFIXES
@@ -45,10 +47,13 @@ def write(
     dataset: str = "ansyn",
     protocol: str = "paper",
     ending: str = "",
+    sizes: dict[str, int] = PRINTED_SIZES,
 ) -> None:
     every = [*rows, row("truth", 0.9375, None)]
-    table = tidy(every, study="audio", protocol="paper", dataset=dataset, n=100)
-    write_tables(table, pd.read_csv(REPORTED), folder, protocol, dataset, INTERVAL, ending)
+    common = {"study": "audio", "protocol": "paper", "dataset": dataset, "n": 100}
+    table = tidy([{**common, **one} for one in every])
+    reported = pd.read_csv(REPORTED)
+    write_tables(table, reported, folder, protocol, dataset, INTERVAL, sizes, ending)
 
 
 def lines(path: Path) -> list[list[str]]:
@@ -284,11 +289,47 @@ def test_our_own_lines_are_there_if_they_were_run(tmp_path: Path) -> None:
         row("local_v_wta", 1.03125, h=0.75, tuned=True),
         row("local_v_wta", 1.25),
         row("v_lloyd", 0.96875, h=0.25, tuned=True, seed=None),
+        row("best_m_vmf", 0.953125, seed=None),
     ]
     write(tmp_path, [*metrics(), *more])
     found = cells(tmp_path / "audio_tuned.md")
     assert found["V-WTA, local kernels", "ours"]["NLL K = 9"] == "**1.03**"
     assert found["V-WTA, local kernels", "ours"]["h K = 9"] == "0.750"
     assert found["V-WTA, perfect learner", "ours"]["NLL K = 9"] == "0.97"
+    assert found["M-vMF, perfect learner", "ours"]["NLL K = 9"] == "0.95"
+    assert found["M-vMF, perfect learner", "ours"]["h K = 9"] == ""
     assert ("K-WTA, perfect learner", "ours") not in found
     assert "Lloyd's algorithm" in (tmp_path / "audio_tuned.md").read_text(encoding="utf-8")
+
+
+def test_the_published_denominator_has_a_line_under_released(tmp_path: Path) -> None:
+    """It is no rival of the other lines, and other protocols do not have it."""
+    name = "M-vMF, over all places"
+    both = [row("m_vmf", 1.125), row("m_vmf", 0.75, metric="nll_all_places")]
+    write(tmp_path, [{**one, "protocol": "released"} for one in both], protocol="released")
+    found = cells(tmp_path / "audio_tuned.md")
+    assert found["M-vMF", "ours"]["NLL K = 9"] == "1.12"
+    assert found[name, "ours"]["NLL K = 9"] == "0.75"
+    assert found[name, "ours"]["NLL K = 16"] == "not run"
+    assert "taken or not" in (tmp_path / "audio_tuned.md").read_text(encoding="utf-8")
+    write(tmp_path / "paper", [*metrics(), both[1]])
+    assert (name, "ours") not in cells(tmp_path / "paper/audio_tuned.md")
+    write(tmp_path / "without", [{**both[0], "protocol": "released"}], protocol="released")
+    assert (name, "ours") not in cells(tmp_path / "without/audio_tuned.md")
+
+
+def test_sizes_that_are_not_the_papers_are_told(tmp_path: Path, folder: Path) -> None:
+    write(tmp_path / "small", metrics(), sizes={**PRINTED_SIZES, "bands": 64, "width": 32})
+    for name in TABLES:
+        text = (tmp_path / "small" / f"audio_{name}.md").read_text(encoding="utf-8")
+        assert (
+            "Networks are not of the paper's size: frequency bands 64 in place of 1024, width of a "
+            "recurrent layer 32 in place of 128."
+        ) in text
+        assert "size" not in (folder / f"audio_{name}.md").read_text(encoding="utf-8")
+
+
+def test_the_papers_sizes_are_those_of_the_full_tier() -> None:
+    audio = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))["audio"]
+    there = {**audio["training"]["trunk"], "bands": audio["features"]["bands"]}
+    assert {name: there[name] for name in PRINTED_SIZES} == PRINTED_SIZES

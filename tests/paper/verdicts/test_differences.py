@@ -4,8 +4,10 @@ import math
 from typing import Any
 
 import pytest
+from loading import ROOT
 
 from vwta.paper.metrics import tidy
+from vwta.paper.verdicts.configuration import load
 from vwta.paper.verdicts.differences import COLUMNS, measure
 from vwta.paper.verdicts.selection import Evidence
 
@@ -78,3 +80,22 @@ def test_what_cannot_be_measured_says_why() -> None:
 def test_queries_need_a_protocol() -> None:
     with pytest.raises(ValueError, match="the effect on NLL of V-WTA: each query needs a protocol"):
         effect(to={"metric": "nll", "method": "v_wta"})
+
+
+def test_the_published_denominator_of_mixtures_is_measured_once_it_ran() -> None:
+    """The entry of the register, with a table made up for two numbers of modes."""
+    (entry,) = (one for one in load(ROOT / "config").differences if one["id"] == "audio_average")
+    common = {"study": "audio", "protocol": "released", "dataset": "resynthesis", "n": 1}
+    rows = [
+        {"metric": metric, "K": K, "method": "m_vmf", "value": value}
+        for K in (9, 16)
+        for metric, value in (("nll", 1.0 + K), ("nll_all_places", 0.5 + K))
+    ]
+    found = []
+    for there in (rows[:1], rows):
+        measured = tidy(there, **common).assign(table="audio/evaluation")
+        numbers = Evidence(measured, measured.iloc[:0].assign(deviation=math.nan), {})
+        found += [*measure([entry], numbers).itertuples(index=False)]
+    before, after = found
+    assert before.state == "not run"
+    assert (after.state, after.alone, after.cases, after.mean) == ("measured", True, 2, -0.5)

@@ -132,6 +132,7 @@ def test_every_metric_that_is_asked_for_exists(schema: dict[str, Any]) -> None:
         "emd",
         "emd_factor",
         "monte_carlo_bias",
+        "nll_all_places",
         "dispersion_correlation",
         "settled_distance",
         "settled_score",

@@ -13,7 +13,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vwta.paper.audio.distortion import DIVISOR, PER_RADIAN_SQUARED
+from vwta.paper.audio.distortion import PER_RADIAN_SQUARED
+from vwta.paper.audio.notes import (
+    DENOMINATOR,
+    DISTORTION,
+    HISTOGRAM,
+    LOCAL,
+    PERFECTION,
+    SCENES,
+    TRUTH,
+    UNIFORM,
+    VOLUMES,
+    on_sizes,
+)
 from vwta.paper.estimators import ESTIMATORS
 from vwta.paper.methods import METHODS, in_panel, network_of
 from vwta.paper.problems import title
@@ -27,43 +39,20 @@ ALL_COUNTS = (9, 16, 20, 25)  # those of its appendix
 # The metric in the tidy table, and what makes ours of it.
 SCALES = {
     "nll": ("nll", 1.0),
+    "nll_all_places": ("nll_all_places", 1.0),
     "h": ("nll", 1.0),
     "risk": ("risk", 1.0),
     "distortion_x100": ("risk", PER_RADIAN_SQUARED),
 }
-DECIMALS = {"nll": 2, "distortion_x100": 2, "risk": 3, "h": 3}
+DECIMALS = {"nll": 2, "nll_all_places": 2, "distortion_x100": 2, "risk": 3, "h": 3}
 TOLERANCE = 1e-9  # numbers closer than this are equal
 
 # Metric, method, K, given bandwidth, and whether it was tuned instead.
 Key = tuple[str, str, int | None, float | None, bool]
 
-DISTORTION = (
-    "Distortion: mean squared angle between a target and the nearest atom (of M-vMF: the nearest "
-    f"mean direction), in rad², and on the printed scale, 100 × rad² / {DIVISOR}. The published "
-    "evaluation multiplies by 100 and divides once more by the number of active items of a batch. "
-    "The printed Histogram, which needs no training, tells this divisor."
-)
-VOLUMES = "Our volumes of the cells are exact; the paper estimates them with random points."
-HISTOGRAM = "Hist has uniform kernels: no bandwidth, so that its NLL is the same for all h."
-SCENES = {
-    "resynthesis": (
-        "Scenes were re-synthesised from the sounds that ANSYN was made of: numbers are not "
-        "comparable one to one with the printed ones."
-    ),
-    "synthetic": (
-        "Scenes were synthesised from artificial sounds: numbers are not comparable one to one "
-        "with the printed ones."
-    ),
-}
-UNIFORM = f"The uniform density has log 4π = {math.log(4 * math.pi):.2f}."
-PERFECT = {"v_lloyd", "k_lloyd"}
-BOUNDS = {"truth", *PERFECT}  # no trained estimators
-LOCAL = "h of local kernels: the factor on all of their bandwidths, with a temperature of scores."
-PERFECTION = (
-    "Perfect learner: Lloyd's algorithm on each frame's true law, for some test targets, at the "
-    "best bandwidth of these very targets. No network with as many hypotheses is much better."
-)
-TRUTH = "The true law has the lowest expected NLL; it does not depend on K."
+PERFECT = {"v_lloyd", "k_lloyd"}  # with a bandwidth
+BOUNDS = {"truth", "best_m_vmf", *PERFECT}  # no trained estimators
+ALL_PLACES = ", over all places"  # after the label of M-vMF
 
 
 class Cell(NamedTuple):
@@ -110,6 +99,7 @@ def write_tables(
     protocol: str,
     dataset: str,
     interval: tuple[float, float],
+    sizes: Mapping[str, int],
     ending: str = "",
 ) -> None:
     """Writes the tables of a protocol: `audio_{table}{ending}` for each of :data:`TABLES`.
@@ -125,6 +115,7 @@ def write_tables(
         protocol: the protocol.
         dataset: where the scenes come from: ansyn, resynthesis or synthetic.
         interval: lowest and highest bandwidth that was searched.
+        sizes: of networks and their inputs, see :func:`vwta.paper.audio.notes.on_sizes`.
         ending: of the names of files.
     """
     mine = metrics[(metrics["protocol"] == protocol) & (metrics["dataset"] == dataset)]
@@ -133,11 +124,13 @@ def write_tables(
         known = "; ".join(f"{row[0]}, {row[1]}" for row in there) or "no rows at all"
         raise ValueError(f"no metrics of protocol {protocol} on {dataset}: there are {known}")
     counts = sorted({*ALL_COUNTS, *mine["K"].dropna().astype(int)})
-    layouts = (_main(), _quantisation(counts), _tuned(counts, interval, {*mine["method"]}))
+    run = {*mine["method"]}
+    over_all = protocol == "released" and "nll_all_places" in {*mine["metric"]}
+    layouts = (_main(), _quantisation(counts), _tuned(counts, interval, run, over_all))
     for name, table in zip(TABLES, layouts, strict=True):
         every = [cell for column in table.columns for cell in column.cells.values()]
         numbers = compare(mine, reported, every)
-        notes = [*table.notes, *_remarks(numbers, dataset)]
+        notes = [*table.notes, *_remarks(numbers, dataset), *on_sizes(sizes)]
         sheet = Sheet(
             cells=_cells(table, numbers),
             caption=f"Audio: {table.caption}, {title(dataset)}, protocol {protocol}",
@@ -263,10 +256,16 @@ def _distortions(lines: Mapping[str, str], counts: Sequence[int]) -> list[Column
     ]
 
 
-def _tuned(counts: Sequence[int], interval: tuple[float, float], run: Container[str]) -> Table:
-    """Tuned bandwidths and the NLL there, beside methods without any; our own where they ran."""
+def _tuned(
+    counts: Sequence[int], interval: tuple[float, float], run: Container[str], over_all: bool
+) -> Table:
+    """Tuned bandwidths and the NLL there, beside methods without any; our own where they ran.
+
+    A line has the NLL of M-vMF over all places if it is wanted.
+    """
     low, high = interval
     methods = [m for m in in_panel("audio tuned") if not METHODS[m].extra or m in run]
+    further = [_label("m_vmf") + ALL_PLACES] if over_all else []
     columns = [
         Column(
             "h",
@@ -282,7 +281,8 @@ def _tuned(counts: Sequence[int], interval: tuple[float, float], run: Container[
             {
                 _label(m): Cell("nll", m, K, tuned=_chosen(m), ranked=m not in BOUNDS)
                 for m in methods
-            },
+            }
+            | {name: Cell("nll_all_places", "m_vmf", K, ranked=False) for name in further},
         )
         for K in counts
     ]
@@ -294,8 +294,9 @@ def _tuned(counts: Sequence[int], interval: tuple[float, float], run: Container[
     notes = [searched, TRUTH, UNIFORM]
     notes += [LOCAL] if "local_v_wta" in methods else []
     notes += [PERFECTION] if PERFECT & {*methods} else []
+    notes += [DENOMINATOR] if further else []
     caption = "NLL (↓) at tuned bandwidths"
-    return Table(caption, columns, list(map(_label, methods)), notes)
+    return Table(caption, columns, [*map(_label, methods), *further], notes)
 
 
 def _chosen(method: str) -> bool:
