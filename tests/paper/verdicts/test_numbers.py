@@ -153,6 +153,22 @@ def test_other_data_and_other_scales_are_not_comparable() -> None:
     assert small["reason"] == "other scale: tier quick in place of full"
 
 
+@pytest.mark.parametrize(
+    ("dataset", "remark"), [("resynthesis", "other scenes: true law 0.66 nats"), ("ansyn", "")]
+)
+def test_the_true_law_stands_beside_likelihoods_of_other_scenes(dataset: str, remark: str) -> None:
+    common = {"study": "audio", "protocol": "paper", "dataset": dataset, "n": 1}
+    rows = [{"method": "truth", "value": 0.6551}, {"method": "v_wta", "K": 9, "value": 1.5}]
+    rows += [{"method": "wta", "K": 9, "value": 0.1, "metric": "risk"}]
+    table = tidy([{"metric": "nll", **common, **row} for row in rows]).assign(table="audio/a")
+    found = Evidence(table, table.iloc[:0].assign(deviation=math.nan), {})
+    printed = {**PRINTED, "study": "audio", "dataset": "ansyn", "K": 9, "printed_runs": 1}
+    assert numbers.judge(printed, found, "paper", Rule(**RULE), "full")["remark"] == remark
+    risk = {**printed, "metric": "risk", "measured_as": "wta"}
+    assert numbers.judge(risk, found, "paper", Rule(**RULE), "full")["remark"] == ""
+    assert numbers.judge(printed, found, "literal", Rule(**RULE), "full")["remark"] == ""  # no run
+
+
 def test_named_numbers_are_not_comparable() -> None:
     flaw = {"where": {"dataset": ["boston"], "method": ["v_wta"]}, "reason": "a flaw"}
     assert judge(around(2.0), rule={"not_comparable": [flaw]})["reason"] == "a flaw"

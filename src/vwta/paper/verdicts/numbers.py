@@ -81,6 +81,7 @@ def judge(
         remarks.append(f"{ours['runs']} of {reported['printed_runs']} seeds or splits")
     if reported["scale"] != 1:
         remarks.append(_in_our_units(reported, ours))
+    remarks += _truth(reported, ours, evidence, protocol)
     found["remark"] = "; ".join(remarks)
     reason = _reason(reported, ours, protocol, rule, tier)
     if not ours:
@@ -131,6 +132,22 @@ def _in_our_units(reported: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
     """A distortion in rad^2, as the printed scale is calibrated."""
     text = f"printed {reported['printed'] / reported['scale']:.3g} rad²"
     return text + (f", ours {ours['ours'] / reported['scale']:.3g} rad²" if ours else "")
+
+
+def _truth(
+    reported: Mapping[str, Any], ours: Mapping[str, Any], evidence: Evidence, protocol: str
+) -> list[str]:
+    """The true law's NLL where likelihoods are those of other scenes than the paper's."""
+    if reported["study"] != "audio" or reported["metric"] != "nll" or not _elsewhere(ours):
+        return []
+    query = {"metric": "nll", "method": "truth"}
+    values = select(evidence, "audio", protocol, query, [ours["measured_on"]])["value"]
+    return [f"other scenes: true law {value:.2f} nats" for value in values]
+
+
+def _elsewhere(ours: Mapping[str, Any]) -> bool:
+    """Whether a number of the audio study, if there is one, is of other scenes than the paper's."""
+    return bool(ours) and ours["measured_on"] != OWN_DATA
 
 
 def _intervals(reported: Mapping[str, Any], ours: Mapping[str, Any], rule: Rule) -> dict[str, Any]:
@@ -205,7 +222,7 @@ def _reason(
         return ""
     if not math.isfinite(ours["ours"]):
         return "our number is not finite"
-    if reported["study"] == "audio" and ours["measured_on"] != OWN_DATA:
+    if reported["study"] == "audio" and _elsewhere(ours):
         return f"other scenes: {ours['measured_on']} in place of {OWN_DATA}"
     if tier != rule.tier and reported["metric"] not in COUNTS:
         return f"other scale: tier {tier} in place of {rule.tier}"
