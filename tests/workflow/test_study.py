@@ -238,6 +238,22 @@ def test_folds_and_their_labels(audio: AudioStudy) -> None:
     assert audio.endings == {"paper": "", "literal": "_literal", "released": "_released"}
 
 
+def test_published_formulas_are_those_of_mixtures_alone(audio: AudioStudy) -> None:
+    for model, formula in (("wta", None), ("m_vmf", "log_sinh")):
+        released = audio.training(job(protocol="released", model=model, K="16"))
+        assert released.get("likelihood") == formula
+        assert "likelihood" not in audio.training(job(protocol="paper", model=model, K="16"))
+
+
+def test_tables_are_those_of_protocols_with_the_proposed_method() -> None:
+    settings = {
+        **CONFIG["audio"],
+        "protocols": {"paper": {}, "printed_density": {"models": ["m_vmf"]}},
+    }
+    switches = read_protocols(ROOT, "audio", settings["protocols"])
+    assert AudioStudy(settings, switches, "").endings == {"paper": ""}
+
+
 def test_a_perfect_learner_runs_under_the_headline_alone() -> None:
     perfect = {"targets": 20, "points": 50, "steps": 3}
     settings = {

@@ -36,7 +36,7 @@ class AudioStudy(Study):
         super().__init__({**settings, "datasets": [self.source]}, protocols)
         self.features = features
         self.endings = {
-            name: "" if name == settings["headline"] else f"_{name}" for name in protocols
+            name: "" if name == settings["headline"] else f"_{name}" for name in self.pictured
         }
 
     @property
@@ -96,8 +96,9 @@ class AudioStudy(Study):
             floor = self["features"]["floor"]
             of = switches["signed"]["floor"] if floor is None else floor
             switches["signed"] = {"floor": of, "logarithmic": floor is not None}
-        if wildcards.model != "local":
-            switches.pop("local", None)
+        for name, model in (("local", "local"), ("likelihood", "m_vmf")):
+            if wildcards.model != model:
+                switches.pop(name, None)
         return {
             **self["training"],
             **switches,

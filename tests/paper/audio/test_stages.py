@@ -526,3 +526,28 @@ def test_published_likelihood_of_mixtures_counts_empty_places(
     assert mixture.value["nll_all_places"] == pytest.approx(expected)
     assert mixture.n["nll_all_places"] == kind.numel()
     assert set(table[table.metric == "nll_all_places"].method) == {"m_vmf"}
+
+
+def test_divergence_is_measured_where_trainings_may_diverge(
+    files: dict[str, Path], table: pd.DataFrame, tmp_path: Path
+) -> None:
+    """Through all stages: a training that diverges with the printed density, and another one."""
+    assert not (table["metric"] == "diverged").any()
+    folds = {"train": [files["train"]], "validation": [files["test"]]}
+    tested = {"validation": [files["test"]], "test": [files["train"]]}
+    shown = []
+    for seed, formula, rate in ((1, "printed", 3.0), (2, "log_sinh", 0.01)):
+        settings = replace(SETTINGS, likelihood=formula, learning_rate=rate, warm_up=0)
+        network, seen = (tmp_path / f"{name}{seed}.safetensors" for name in ("m_vmf", "seen"))
+        job = Job("synthetic", "m_vmf", 4, {seed: network}, tmp_path / "open", "cpu", "code")
+        train(job, folds, settings)
+        predict(network, tested, seen, "distance", 4, "cpu", "code")
+        shown.append(seen)
+    searches, path = tmp_path / "searches.parquet", tmp_path / "metrics.parquet"
+    tuning = {"methods": ["v_wta"], "low": 0.05, "high": 2.0, "tolerance": 0.1, "targets": 60}
+    place = SearchFile(searches, "printed_density", "synthetic", "code")
+    tune(shown, [files["test"]], Tuning(7, tuning, DEGREES), place)
+    output = MetricsFile(path, "audio", "printed_density", "synthetic", "code")
+    evaluate(shown, [files["train"]], searches, MEASURED, output)
+    rows = pd.read_parquet(path).query("metric == 'diverged'")
+    assert dict(zip(rows["seed"], rows["value"], strict=True)) == {1: 1.0, 2: 0.0}

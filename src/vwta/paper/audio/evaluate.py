@@ -99,6 +99,7 @@ def evaluate(
         }
         measured = [*_measure(found, targets, tuned, settings, truth)]
         measured += _over_all_places(measured, labels.kind.numel())
+        measured += _divergence(found.model, training)
         rows += [{**facts, **row} for row in measured]
         trainings.append(training)
     if settings.perfect is not None:
@@ -193,6 +194,13 @@ def _over_all_places(rows: Sequence[Mapping[str, Any]], places: int) -> Iterator
         if row["metric"] == "nll" and ESTIMATORS[row["method"]].kernel == "own":
             value = row["value"] * row["n"] / places
             yield {**row, "metric": "nll_all_places", "value": value, "n": places}
+
+
+def _divergence(model: str, training: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Whether a training diverged, 1 or 0, if it was one that ends where it does."""
+    if "diverged_at" in training:
+        diverged = training["diverged_at"] is not None
+        yield {"method": model, "metric": "diverged", "value": float(diverged), "n": 1}
 
 
 def _risk(atoms: DirectionAtoms, targets: Targets) -> dict[str, Any]:

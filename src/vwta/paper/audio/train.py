@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["Settings", "train", "train_any"]
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, Literal
 from vwta.geometry.grids import bin_directions
 from vwta.io.storage import key, sha256
 from vwta.nn import losses
+from vwta.paper.audio import unstable
 from vwta.paper.audio.frames import AudioData, active, labels_of, read_fold
 from vwta.paper.audio.networks import NETWORKS, build
 from vwta.paper.audio.perturbation import Perturbation
@@ -47,6 +48,9 @@ class Settings:
             channels, None if they see magnitudes and phases.
         local: of networks with local kernels, `log_scale` to start from, the weight `distance` of
             the squared distance in the loss, and `clip`, the largest norm of a gradient.
+        likelihood: of mixtures: one of the published formulas, with which a training that diverges
+            ends, see :mod:`vwta.paper.audio.unstable`; None for a form that does neither overflow
+            nor cancel.
     """
 
     epochs: int
@@ -63,6 +67,7 @@ class Settings:
     augmented: bool | None = None
     signed: dict[str, Any] | None = None
     local: dict[str, float] | None = None
+    likelihood: unstable.Formula | None = None
 
 
 def train(job: Job, folds: Mapping[str, Sequence[Path]], settings: Settings) -> None:
@@ -73,7 +78,10 @@ def train(job: Job, folds: Mapping[str, Sequence[Path]], settings: Settings) -> 
         folds: files of features of `train` and `validation`.
         settings: the protocol and the sizes.
     """
-    train_any(job, folds, settings, NETWORKS, losses)
+    if settings.likelihood is None:
+        train_any(job, folds, settings, NETWORKS, losses)
+    else:
+        train_any(job, folds, settings, NETWORKS, unstable, unstable.train_while_finite)
 
 
 def train_any(
@@ -82,8 +90,13 @@ def train_any(
     settings: Settings,
     table: Mapping[str, Training],
     functions: ModuleType,
+    train_all: Callable[..., None] = train_seeds,
 ) -> None:
-    """:func:`train` for networks of some table, whose losses are functions of a module."""
+    """:func:`train` for networks of some table, whose losses are functions of a module.
+
+    What trains the networks of all seeds may be another function than
+    :func:`vwta.paper.training.train_seeds`.
+    """
     training, held_out = (read_fold(folds[name]) for name in ("train", "validation"))
     bands = training.features[0:1].shape[-1]
     recipe = _recipe(named(job.model, table), functions, job, bands, settings)
@@ -104,7 +117,7 @@ def train_any(
         return kind(training, held_out, noise, seed, settings.validation)
 
     making = partial(build, table=table)
-    train_seeds(job, job.begin(data, asdict(settings)), recipe, making, rows, schedule)
+    train_all(job, job.begin(data, asdict(settings)), recipe, making, rows, schedule)
 
 
 def _recipe(
@@ -121,7 +134,8 @@ def _recipe(
     specification = {"kind": job.model, **trunk, **taken(training.network, heads)}
     if settings.signed is not None:
         specification["signed"] = settings.signed
-    offered = {"beta": settings.beta, "score_reduction": settings.score_reduction, **local}
+    offered: dict[str, Any] = {"beta": settings.beta, "likelihood": settings.likelihood, **local}
+    offered["score_reduction"] = settings.score_reduction
     plain, others = training.functions(functions)
     loss = _active(partial(plain, **taken(plain, offered)))
     criteria = {name: _active(criterion) for name, criterion in others.items()}
