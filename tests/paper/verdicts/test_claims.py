@@ -5,9 +5,11 @@ import math
 from typing import Any
 
 import pytest
+from loading import ROOT
 
 from vwta.paper.metrics import tidy
 from vwta.paper.verdicts.claims import Claim, judge, problems
+from vwta.paper.verdicts.configuration import load
 from vwta.paper.verdicts.selection import Evidence
 
 ENTRY: dict[str, Any] = {
@@ -161,3 +163,24 @@ def test_wrong_entries_are_explained(change: dict[str, Any], line: str) -> None:
 
 def test_ids_are_unique() -> None:
     assert problems([ENTRY, ENTRY]) == ["wta_is_lower: there is another claim of this id"]
+
+
+@pytest.mark.parametrize(
+    ("diverged", "word"), [([0.0, 1.0, 0.0], "holds"), ([0.0] * 3, "fails"), ([], "not run")]
+)
+def test_divergence_of_mixtures_is_judged_by_the_printed_density(
+    diverged: list[float], word: str
+) -> None:
+    """The claim as it is configured, under `paper`; what another formula did does not matter."""
+    (entry,) = (one for one in load(ROOT / "config").claims if one["id"].endswith("_is_unstable"))
+    rows: list[dict[str, Any]] = [{"protocol": "released", "seed": 1, "value": 1.0}]
+    rows += [
+        {"protocol": "printed_density", "seed": seed, "value": value}
+        for seed, value in enumerate(diverged)
+    ]
+    common = {"study": "audio", "dataset": "ansyn", "method": "m_vmf", "metric": "diverged"}
+    measured = tidy(rows, K=9, n=1, **common).assign(table="audio/evaluation")
+    numbers = Evidence(measured, measured.iloc[:0].assign(deviation=math.nan), {})
+    claim = Claim.of(entry, 0.8)
+    assert claim.protocols == ("paper",)
+    assert judge(claim, numbers, "paper", 0.75).verdict == word
