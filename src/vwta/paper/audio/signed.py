@@ -42,9 +42,9 @@ class SignedChannels(nn.Module):
         loud = (
             magnitudes[:, :1] if self.logarithmic else torch.log1p(magnitudes[:, :1] / self.floor)
         )
-        others = magnitudes[:, [3, 1, 2]]  # X, Y and Z of W, Y, Z, X
+        others, angles = (part[:, 1:].roll(1, 1) for part in (magnitudes, phases))  # X, Y and Z
         size = torch.expm1(others) if self.logarithmic else others
-        intensity = size * torch.cos(phases[:, [3, 1, 2]] - phases[:, :1])
+        intensity = size * torch.cos(angles - phases[:, :1])
         norm = torch.linalg.vector_norm(intensity, dim=1, keepdim=True)
         tiny = torch.finfo(x.dtype).tiny  # silence has no direction
         return torch.cat([loud, loud * (intensity / norm.clamp_min(tiny))], 1)

@@ -38,6 +38,18 @@ def _matrices() -> Tensor:
 SYMMETRIES = _matrices()
 
 
+def _channels() -> tuple[Tensor, Tensor]:
+    """For each symmetry and channel the channel that it is made of, and whether with a minus."""
+    gains = SYMMETRIES[:, AXES][..., AXES]  # from channel to channel, but for W
+    source = torch.cat(
+        [torch.zeros(len(gains), 1, dtype=torch.long), 1 + gains.abs().argmax(-1)], 1
+    )
+    return source, torch.cat([gains.new_zeros(len(gains), 1), gains.sum(-1)], 1) < 0
+
+
+SOURCE, NEGATIVE = _channels()
+
+
 def turn_directions(direction: Tensor, which: Tensor) -> Tensor:
     """Directions `(N, *, 3)` under the symmetry `which` `(N,)` of each row; 0 stays 0."""
     matrices = SYMMETRIES.to(direction)[which]
@@ -49,19 +61,17 @@ def turn_features(features: Tensor, which: Tensor) -> Tensor:
 
     Arguments:
         features: of :func:`vwta.paper.audio.spectrograms.features`; magnitudes may be on any scale.
-        which: the symmetry of each row, `(N,)`.
+        which: the symmetry of each row, `(N,)`, on the CPU.
     """
-    matrices = SYMMETRIES.to(features)[which]
-    axes = torch.tensor(AXES, device=features.device)
-    gains = matrices[:, axes][..., axes]  # from channel to channel, but for W
-    source = torch.cat([torch.zeros_like(which)[:, None], 1 + gains.abs().argmax(-1)], 1)
-    negative = torch.cat([torch.zeros_like(which)[:, None] > 0, gains.sum(-1) < 0], 1)
-    source = source[..., None, None]
+    source, negative = (
+        table[which][..., None, None].to(features.device, non_blocking=True)
+        for table in (SOURCE, NEGATIVE)
+    )
     magnitudes, phases = (
         part.take_along_dim(source, 1) for part in features.split(CHANNELS, dim=1)
     )
     opposite = torch.where(phases > 0, phases - math.pi, phases + math.pi)
-    phases = torch.where(negative[..., None, None], opposite, phases)
+    phases = torch.where(negative, opposite, phases)
     return torch.cat([magnitudes, phases], 1)
 
 
@@ -84,7 +94,7 @@ class TurnedRows:
         rows, turns = self.rows[which], self.which[which]
         if isinstance(which, Tensor):
             return TurnedRows(rows, turns)
-        return turn_features(rows, turns.to(rows.device, non_blocking=True))
+        return turn_features(rows, turns)
 
     def to(self, device: torch.device | str) -> TurnedRows:
         return TurnedRows(self.rows.to(device), self.which)
