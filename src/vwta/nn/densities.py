@@ -183,7 +183,7 @@ def _log_prob(atoms: Parts, y: Tensor, space: Space, background: Background | No
         return log_prob
     share, h = background
     low, high = (end[0].double() for end in space.bounds(y))
-    wide = y.new_tensor(h).double()
+    wide = y.new_full((), h).double()
     inside = log_interval_mass(low, high, torch.zeros_like(low), wide.expand(low.shape))
     log_wide = -((y[..., 0] / h) ** 2) / 2 - math.log(h) - HALF_LOG_2PI - inside.to(y)
     log_wide = torch.where(space.outside(y), -math.inf, log_wide)

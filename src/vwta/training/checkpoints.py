@@ -98,13 +98,10 @@ class Smoothing:
         first = 1 if self.stacked else 0
         squares = [gradient.flatten(first).square().sum(-1) for gradient in gradients]
         norm = torch.stack(squares).sum(0).sqrt()
-        lost = ~norm.isfinite()
-        factor = (self.clip / norm.clamp_min(self.clip)).masked_fill(lost, 0.0)
+        factor = (self.clip / norm.clamp_min(self.clip)).masked_fill(~norm.isfinite(), 0.0)
         for gradient in gradients:
             scale = factor.view(-1, *(1,) * (gradient.dim() - 1)) if self.stacked else factor
-            gradient.mul_(scale)
-            if lost.any():
-                gradient.nan_to_num_(0.0, 0.0, 0.0)
+            gradient.mul_(scale).nan_to_num_(0.0, 0.0, 0.0)  # asking for it would wait for a GPU
 
     @torch.no_grad()
     def add(self, average: nn.Module, network: nn.Module, step: int) -> None:

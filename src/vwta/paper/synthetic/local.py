@@ -72,7 +72,7 @@ def train(job: Job, data: Path, settings: Settings) -> None:
     )
     run = job.begin(sha256(data), asdict(settings))
     plan = Plan(**settings.plan)
-    recipe = _recipe(job.model, job.K, settings)
+    recipe = _recipe(job.model, job.K, settings, box.on(run.device))
     train_stack(job, run, recipe, FixedData(training, validation), plan, local.build)
 
 
@@ -84,10 +84,10 @@ def _inside(tensors: Mapping[str, Tensor], split: str, box: Box) -> tuple[Tensor
     return x[inside], y[inside]
 
 
-def _recipe(model: str, K: int, settings: Settings) -> Recipe:
+def _recipe(model: str, K: int, settings: Settings, box: Box) -> Recipe:
     """How to build the network, its loss, and the criteria of early stopping."""
     training = named(model, local.NETWORKS)
-    wide, box = settings.background, Box(settings.low, settings.high)
+    wide = settings.background
     sizes = {"inputs": 1, "widths": settings.widths, "outputs": len(settings.low)}
     sizes |= {"hypotheses": K, "form": settings.form, "log_scale": settings.log_scale}
     sizes["covariance"] = settings.covariance

@@ -142,7 +142,7 @@ class _Trainings:
         self.device, self.folder = device, folder
         training = entry(job.model)
         self.loss, criteria = training.functions(losses)
-        nothing = torch.empty(0)  # criteria do not weigh scores
+        nothing = torch.empty(0, device=device)  # criteria do not weigh scores
         self.criteria = {name: _set(other, settings, nothing) for name, other in criteria.items()}
         self.selected = training.criterion(settings.selected_by)
         self.splits = range(len(parts.scale))
@@ -303,7 +303,7 @@ def _set(loss: Loss, settings: Settings, beta: Tensor) -> Objective:
     }
     if "distance" in settings.own:
         wide = settings.own["background"]
-        offered |= {"space": LINE, "distance": settings.own["distance"]}
+        offered |= {"space": LINE.on(beta.device), "distance": settings.own["distance"]}
         offered["background"] = None if wide is None else Background(**wide)
     return partial(loss, **taken(loss, offered))
 
