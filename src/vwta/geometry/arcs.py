@@ -147,7 +147,8 @@ def cut(arcs: Arcs, sloped: bool = False) -> Cut:
     wedge, slope = torch.zeros_like(arcs.a), torch.zeros_like(arcs.a)
     pieces = Pieces.of(arcs.s1, arcs.s2)
     for form, chosen in ((_near_wedges, ~far & ~flat), (_far_wedges, far & ~flat)):
-        some = Pieces(*(x[chosen[cell[pieces.edge]]] for x in pieces))
+        index = torch.nonzero(chosen[cell[pieces.edge]])[:, 0]
+        some = Pieces(*(x[index] for x in pieces))
         if len(some.edge):
             mass, by_kappa = form(arcs, some, nearest, sloped)
             wedge.index_add_(0, some.edge, mass)

@@ -53,8 +53,10 @@ def borders(
     least, most = lines.least, points.shape[1] + 2 * points.shape[2] + 4
     cell = torch.nonzero(~empty)[:, 0]
     lines = surface.tell_apart(lines.keep(cell))
-    found = lines.near.amin(1) < math.inf  # a lone atom on the sphere has no border
-    cell, lines = cell[found], lines.keep(found)
+    bordered = lines.near.amin(1) < math.inf
+    if not bordered.all():  # a lone atom on the sphere has no border
+        some = torch.nonzero(bordered)[:, 0]
+        cell, lines = cell[some], lines.keep(some)
 
     line = first = lines.near.argmin(1)  # the nearest line: its foot lies on the border
     position = begin = lines.foot(line)
@@ -66,12 +68,13 @@ def borders(
         hit, s2, position, found = surface.next_corner(lines, position, line, s1)
         turned = turned + surface.angle(lines.distance(line), s1, s2)
         closed = found & (hit == first)
-        corner[cell[closed]] = surface.along(lines, position, hit)[closed]
+        corner[cell] = torch.where(closed, surface.along(lines, position, hit), corner[cell])
         over = found & ~closed & (turned > 2 * math.pi - 1e-9)  # on a twin of the first line
-        if over.any():
+        some_over, all_found = torch.stack([over.any(), found.all()]).tolist()  # one wait for both
+        if some_over:
             s2 = torch.where(over, surface.ahead(s1, surface.along(lines, begin, line)), s2)
         steps.append((cell, line, s1, s2))
-        if not found.all():
+        if not all_found:
             lone = s1[~found] + math.pi
             steps.append((cell[~found], line[~found], lone, lone + math.pi))
         line, alive = hit, torch.nonzero(found & ~closed & ~over)[:, 0]

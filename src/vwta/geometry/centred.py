@@ -168,7 +168,9 @@ class _PolygonMass(torch.autograd.Function):
         else:
             back = torch.linalg.inv(root).mT
             by_centre = _times(back, found.origin)
-            by_root = back @ (found.origin_square - torch.eye(2).to(root))
+            by_root = back @ (
+                found.origin_square - torch.eye(2, dtype=root.dtype, device=root.device)
+            )
         ctx.save_for_backward(points, by_centre, by_root, m0, m1, row, atom)
         ctx.edges, ctx.sides = edges, sides
         return log_mass

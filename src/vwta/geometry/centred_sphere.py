@@ -95,7 +95,7 @@ class SphereCentredCells:
 
     def _lone(self, cell: Tensor, edges: Edges) -> Tensor:
         """Which cells have no edges."""
-        return torch.bincount(edges.cell, minlength=len(cell)) == 0
+        return ~_bordered(edges, len(cell))
 
 
 class _ArcMass(torch.autograd.Function):
@@ -135,6 +135,11 @@ class _ArcMass(torch.autograd.Function):
             by_points.index_put_((row[edges.cell], edges.line), -move, accumulate=True)
         turned = arcs.total(torch.linalg.cross(flow, edges.normal))
         by_centre = torch.linalg.cross(arcs.centre, turned)
-        has_edges = torch.bincount(edges.cell, minlength=len(row)) > 0
-        by_kappa = torch.where(has_edges, slope, 0.0) * grad
+        by_kappa = torch.where(_bordered(edges, len(row)), slope, 0.0) * grad
         return by_points, by_centre * grad[:, None], by_kappa, None, None, None
+
+
+def _bordered(edges: Edges, cells: int) -> Tensor:
+    """Which of so many cells have edges."""
+    none = torch.zeros(cells, dtype=torch.bool, device=edges.cell.device)
+    return none.index_fill_(0, edges.cell, True)

@@ -253,11 +253,7 @@ class Lines:
         return cls(surface, normals, near, z, distance.amin(1)), same.sum(1) > 1, first != atom
 
     def keep(self, index: Tensor) -> Lines:
-        """The lines of some of the cells, given by a mask `(C,)` or by their numbers."""
-        if index.dtype == torch.bool and index.all():
-            return self
-        if index.dtype == torch.bool:
-            index = torch.nonzero(index)[:, 0]
+        """The lines of some of the cells, given by their numbers."""
         normals = [n.index_select(0, index) for n in self.normals]
         near = self.near.index_select(0, index)
         return Lines(self.surface, normals, near, self.atom[index], self.least[index])
