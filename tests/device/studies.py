@@ -8,12 +8,14 @@ from pathlib import Path
 import torch
 
 from vwta.io.storage import sha256, write_tensors
+from vwta.paper.audio import local as audio_local
 from vwta.paper.audio import train as audio
-from vwta.paper.audio.ansyn import CLASSES
+from vwta.paper.audio.ansyn import CHANNELS, CLASSES
 from vwta.paper.audio.networks import NETWORKS as DIRECTIONS
 from vwta.paper.audio.spectrograms import FEATURES, FRAMES, write_features
 from vwta.paper.methods import networks_in
 from vwta.paper.networks import NETWORKS
+from vwta.paper.synthetic import local as synthetic_local
 from vwta.paper.synthetic import train as synthetic
 from vwta.paper.training import Job
 from vwta.paper.uci import train as uci
@@ -34,6 +36,21 @@ SYNTHETIC = synthetic.Settings(
     sharing={"kind": "winner"},
     start="default",
 )
+# As in the protocol `ours`.
+SYNTHETIC_OURS = replace(
+    SYNTHETIC, plan={"rate": "warm_cosine", "clip": 0.1, "average": 0.08, "learning_rate": 2e-3}
+)
+SYNTHETIC_LOCAL = synthetic_local.Settings(
+    plan={"epochs": 2, "batch_size": 32, **SYNTHETIC_OURS.plan},
+    widths=[8, 8],
+    form="scores",
+    log_scale=-1.2,
+    distance=10.0,
+    background=None,
+    low=[-1.0, -1.0],
+    high=[1.0, 1.0],
+    covariance=True,
+)
 UCI = uci.Settings(
     plan={"epochs": 2, "batch_size": 16, "learning_rate": 1e-3},
     widths=[8],
@@ -48,6 +65,18 @@ UCI = uci.Settings(
     retrained=True,
     bins={"low": -1.0, "high": 1.0},
 )
+UCI_LOCAL = replace(
+    UCI,
+    score_reduction="softmax",
+    selected_by="last",
+    weight_decays=[0.005, 0.3],
+    own={
+        "form": "continuous",
+        "distance": 10.0,
+        "background": {"share": 0.01, "h": 1.5},
+        "plan": {"average": 0.08},
+    },
+)
 AUDIO = audio.Settings(
     epochs=1,
     batch_size=1,
@@ -61,32 +90,42 @@ AUDIO = audio.Settings(
     validation="noised",
     modes="each",
 )
-# Without local kernels in the plane: their loss walks cells, and waits for the device in each step.
+AUDIO_OURS = replace(
+    AUDIO,
+    augmented=True,
+    signed={"floor": 1e-4, "logarithmic": False},
+    local={"log_scale": -0.7, "distance": 10.0, "clip": 5.0},
+)
+OURS = "_ours"  # the ending of a study that is run with the settings of this protocol
 MODELS = [
     *(("synthetic", kind) for kind in networks_in("synthetic") if kind in NETWORKS),
+    *(("synthetic_ours", kind) for kind in ("wta", "mdn", "local")),
     *(("uci", kind) for kind in NETWORKS),
+    ("uci_ours", "local"),
     *(("audio", kind) for kind in DIRECTIONS),
+    *(("audio_ours", kind) for kind in audio_local.NETWORKS),
 ]
 
 
-def write_data(folder: Path) -> None:
-    """Writes data of all studies."""
-    source, rows = generator(0), {}
-    for split, n in {"train": 64, "validation": 32, "test": 32}.items():
-        rows[f"x_{split}"] = torch.rand(n, 1, generator=source)
-        rows[f"y_{split}"] = 0.5 * torch.randn(n, 2, generator=source)
-    write_tensors(folder / "synthetic.safetensors", rows, {})
-    x = torch.randn(60, 3, generator=source, dtype=torch.float64)
-    table = {"inputs": x, "target": 9 * x[:, 0] + torch.randn(60, generator=source).double()}
+def write_data(folder: Path, rows: int = 64, chunks: int = CHUNKS, bands: int = BANDS) -> None:
+    """Writes data of all studies, with so many rows for training or chunks in a fold."""
+    source, tensors = generator(0), {}
+    for split, n in {"train": rows, "validation": 32, "test": 32}.items():
+        tensors[f"x_{split}"] = torch.rand(n, 1, generator=source)
+        tensors[f"y_{split}"] = 0.5 * torch.randn(n, 2, generator=source)
+    write_tensors(folder / "synthetic.safetensors", tensors, {})
+    x = torch.randn(rows, 3, generator=source, dtype=torch.float64)
+    table = {"inputs": x, "target": 9 * x[:, 0] + torch.randn(rows, generator=source).double()}
     write_tensors(folder / "uci.safetensors", table, {"discrete": False})
     labels, digests = {}, {}
     for part in ("train", "test"):
-        spectra = torch.randn(CHUNKS, FEATURES, FRAMES, BANDS, generator=source)
+        spectra = torch.randn(chunks, FEATURES, FRAMES, bands, generator=source)
+        spectra[:, :CHANNELS].abs_()  # magnitudes, before phases
         features = folder / f"ov2_split1_{part}.npy"
         write_features(features, [spectra], 1)
         digests[part] = sha256(features)
-        kind = torch.randint(-1, len(CLASSES), (CHUNKS, FRAMES, 2), generator=source)
-        direction = torch.randn(CHUNKS, FRAMES, 2, 3, generator=source)
+        kind = torch.randint(-1, len(CLASSES), (chunks, FRAMES, 2), generator=source)
+        direction = torch.randn(chunks, FRAMES, 2, 3, generator=source)
         direction = torch.nn.functional.normalize(direction, dim=-1) * kind.ge(0).unsqueeze(-1)
         labels |= {f"{part}.kind": kind.to(torch.int8), f"{part}.direction": direction}
     names = {part: [part] for part in ("train", "test")}
@@ -102,17 +141,23 @@ def folds(folder: Path) -> dict[str, list[Path]]:
 
 def train(data: Path, study: str, kind: str, out: Path, device: str) -> list[Path]:
     """Trains the networks of a kind, and gives their files."""
-    numbers = {"synthetic": SEEDS, "uci": range(SPLITS), "audio": SEEDS[:1]}[study]
+    ours, name = study.endswith(OURS), study.removesuffix(OURS)
+    numbers = {"synthetic": SEEDS, "uci": range(SPLITS), "audio": SEEDS[:1]}[name]
     outputs = {number: out / f"{study}_{kind}_{number}.safetensors" for number in numbers}
     K = 1 if kind == "gaussian" else 6
-    dataset = "single_gaussian" if study == "synthetic" else "toy"
+    dataset = "single_gaussian" if name == "synthetic" else "toy"
     job = Job(dataset, kind, K, outputs, out / "unfinished", device, "code")
-    match study:
-        case "synthetic":
-            settings = replace(SYNTHETIC, bins=GRID if kind == "hist" else None)
+    match name, kind:
+        case "synthetic", "local":
+            synthetic_local.train(job, data / "synthetic.safetensors", SYNTHETIC_LOCAL)
+        case "synthetic", _:
+            settings = replace(
+                SYNTHETIC_OURS if ours else SYNTHETIC, bins=GRID if kind == "hist" else None
+            )
             synthetic.train(job, data / "synthetic.safetensors", {}, settings)
-        case "uci":
-            uci.train(job, data / "uci.safetensors", UCI)
-        case "audio":
-            audio.train(job, folds(data), AUDIO)
+        case "uci", _:
+            uci.train(job, data / "uci.safetensors", UCI_LOCAL if ours else UCI)
+        case "audio", _:
+            make = audio_local.train if kind == "local" else audio.train
+            make(job, folds(data), AUDIO_OURS if ours else AUDIO)
     return [*outputs.values()]

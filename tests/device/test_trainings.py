@@ -1,4 +1,4 @@
-"""Trainings of all studies on the pretended device: the CPU's networks, no wait within a step."""
+"""Trainings of all studies on the pretended device: networks of the CPU, steps without waits."""
 
 import signal
 from functools import partial
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from device.pretended import DEVICE, home, places, pretended, told
-from device.studies import MODELS, train, write_data
+from device.studies import MODELS, OURS, train, write_data
 from torch import Tensor
 
 from vwta.io.errors import Interrupted
@@ -21,6 +21,9 @@ from vwta.training.stacking import Plan, StackedFit, fit_stacked
 
 # Of a whole training and its files, whatever its steps.
 WAITS = {"synthetic": 140, "uci": 290, "audio": 65}
+WAITS_OF_LOCAL = {"synthetic": 330, "uci": 225, "audio": 250}
+# Of a single step: the likelihood of local kernels finds cells corner by corner. All others: none.
+WITHIN = {("synthetic_ours", "local"): 38, ("audio_ours", "local"): 31}
 # A batch normalisation takes this bias away: its gradient is rounding, its step by Adam is noise.
 NORMALISED = ".0.bias"
 
@@ -33,7 +36,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("study", "kind"), MODELS)
-def test_training_gives_the_networks_of_the_cpu_and_no_step_waits(
+def test_training_gives_the_networks_of_the_cpu_and_steps_do_not_wait(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, study: str, kind: str
 ) -> None:
     expected = train(data, study, kind, tmp_path / "cpu", "cpu")
@@ -41,30 +44,69 @@ def test_training_gives_the_networks_of_the_cpu_and_no_step_waits(
         within = watch(monkeypatch, waits)
         found = train(data, study, kind, tmp_path / "away", str(DEVICE))
     assert within
-    assert not any(within), "\n".join(within)
+    worst = max(within, key=len)
+    assert len(worst) <= WITHIN.get((study, kind), 0), told(worst)
     for one, other in zip(found, expected, strict=True):
         tensors, facts = read_tensors(one)
         assert facts["provenance"]["device"] == DEVICE.type
         for name, value in read_tensors(other)[0].items():
             if not ("convolutions" in name and name.endswith(NORMALISED)):
                 torch.testing.assert_close(tensors[name], value, rtol=1e-3, atol=1e-4)
-    assert len(waits) <= WAITS[study], told(waits)
+    most = WAITS_OF_LOCAL if kind == "local" else WAITS
+    assert len(waits) <= most[study.removesuffix(OURS)], told(waits)
 
 
-def watch(monkeypatch: pytest.MonkeyPatch, waits: list[str]) -> list[str]:
+def watch(monkeypatch: pytest.MonkeyPatch, waits: list[str]) -> list[list[str]]:
     """Collects the waits of each step but for an epoch's first, whose rows have to come first."""
-    within: list[str] = []
+    within: list[list[str]] = []
     step, seen = Resumable.step, 0
 
     def watched(self: Resumable, loss: Tensor, rate: float) -> None:
         nonlocal seen
         start = seen if self.batch else len(waits)  # of the output and the loss, or of the gradient
         step(self, loss, rate)
-        within.append(told(waits[start:]))
+        within.append(waits[start:])
         seen = len(waits)
 
     monkeypatch.setattr(Resumable, "step", watched)
     return within
+
+
+@pytest.mark.parametrize(
+    ("study", "kind", "step"),
+    [
+        ("synthetic", "wta", 3),
+        ("synthetic_ours", "local", 3),
+        ("uci", "wta", 6),
+        ("uci_ours", "local", 6),
+        ("audio", "wta", 1),
+        ("audio_ours", "local", 1),
+    ],
+)
+def test_resumed_training_of_each_study_gives_the_same_bits(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, study: str, kind: str, step: int
+) -> None:
+    taken = 0
+    run = Resumable.step
+
+    def counted(self: Resumable, loss: Tensor, rate: float) -> None:
+        nonlocal taken
+        run(self, loss, rate)
+        taken += 1
+        if taken == step:
+            signal.raise_signal(signal.SIGTERM)
+
+    with pretended():
+        expected = train(data, study, kind, tmp_path / "whole", str(DEVICE))
+        monkeypatch.setattr(Resumable, "step", counted)
+        with pytest.raises(Interrupted):
+            train(data, study, kind, tmp_path / "parts", str(DEVICE))
+        assert taken == step
+        found = train(data, study, kind, tmp_path / "parts", str(DEVICE))
+    for one, other in zip(found, expected, strict=True):
+        tensors = read_tensors(one)[0]
+        for name, value in read_tensors(other)[0].items():
+            assert torch.equal(tensors[name], value), name
 
 
 X, Y = torch.rand(64, 1, generator=torch.Generator().manual_seed(0)), torch.linspace(-1, 1, 64)
