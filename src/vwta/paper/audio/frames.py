@@ -5,9 +5,11 @@ from __future__ import annotations
 __all__ = ["AudioData", "Fold", "MappedRows", "active", "labels_of", "read_fold"]
 
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -21,8 +23,17 @@ from vwta.paper.audio.spectrograms import read_features
 from vwta.seeds import generator
 
 
+class _Ahead(NamedTuple):
+    """Rows of a slice that a thread reads before they are asked for."""
+
+    which: slice
+    rows: Future[Tensor]
+
+
 class MappedRows:
     """Rows of several mapped arrays of audio features, read when a slice is asked for.
+
+    For a device other than the CPU a thread reads the next slice of the same length meanwhile.
 
     Arguments:
         files: arrays with the same shape but for their first axis, `(n, *)`.
@@ -46,6 +57,7 @@ class MappedRows:
         self.ends = np.cumsum([len(file) for file in files])
         self.order = torch.arange(int(self.ends[-1])) if order is None else order
         self.device = torch.device(device)
+        self._ahead: _Ahead | None = None
 
     def __len__(self) -> int:
         return len(self.order)
@@ -54,16 +66,39 @@ class MappedRows:
         """Rows in another order, for a tensor; the rows of a slice as float32, `(n, *)`."""
         if isinstance(which, Tensor):
             return MappedRows(self.files, self.order[which], self.device)
-        rows = [self._row(number) for number in self.order[which].tolist()]
-        return torch.from_numpy(np.stack(rows)).to(self.device, non_blocking=True).float()
+        which = slice(*which.indices(len(self)))
+        rows = self._read(which) if self.device.type == "cpu" else self._taken(which)
+        return rows.to(self.device, non_blocking=True).float()
 
     def to(self, device: torch.device | str) -> MappedRows:
         return MappedRows(self.files, self.order, device)
+
+    def _taken(self, which: slice) -> Tensor:
+        """Rows that have been read ahead, or are read now; then the next ones are begun."""
+        ahead, self._ahead = self._ahead, None
+        rows = ahead.rows.result() if ahead and ahead.which == which else self._read(which)
+        end = min(2 * which.stop - which.start, len(self))
+        if which.stop < end:
+            following = slice(which.stop, end, which.step)
+            self._ahead = _Ahead(following, _reader().submit(self._read, following))
+        return rows
+
+    def _read(self, which: slice) -> Tensor:
+        """Rows as the files have them, in memory from which a GPU copies while it computes."""
+        rows = [self._row(number) for number in self.order[which].tolist()]
+        read = torch.from_numpy(np.stack(rows))
+        return read.pin_memory() if self.device.type == "cuda" else read
 
     def _row(self, number: int) -> NDArray[np.float16]:
         file = int(np.searchsorted(self.ends, number, side="right"))
         first = int(self.ends[file - 1]) if file else 0
         return np.asarray(self.files[file][number - first])
+
+
+@cache
+def _reader() -> ThreadPoolExecutor:
+    """The thread that reads ahead."""
+    return ThreadPoolExecutor(1, "features")
 
 
 @dataclass(frozen=True)
