@@ -40,7 +40,7 @@ export PYTHONNOUSERSITE := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce plan record publish report verify adopt deposit test test-cluster test-faults
-.PHONY: bench bench-peers bench-plain docs fuzz setup cluster cloud lock envs clean tier study
+.PHONY: bench bench-peers bench-plain launches docs fuzz setup cluster cloud lock envs clean tier study
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -110,6 +110,9 @@ bench: setup ## time the core beside other libraries, into results/bench; ARGS="
 
 bench-plain: setup ## time sampling and training beside plain PyTorch
 	@$(IN_VENV) OMP_NUM_THREADS=1 python benchmarks/plain.py
+
+launches: tier setup ## count what a training step of TIER asks of a GPU, for `make plan`
+	@$(IN_VENV) OMP_NUM_THREADS=1 PYTHONPATH=benchmarks:tests python benchmarks/launches.py $(TIER)
 
 bench-peers: setup ## compare with other methods, into results/peers; ARGS="--splits 1 --data FOLDER" and others
 	@$(IN_VENV) OMP_NUM_THREADS=1 python benchmarks/peers/run.py $(ARGS)

@@ -39,12 +39,12 @@ def test_measure_reads_benchmarks(tmp_path: Path) -> None:
 
 
 def test_estimate_scales_with_work() -> None:
-    jobs = [plan.Job("train", ("x",), threads=2, work=1000, gpu=1)] * 3
+    jobs = [plan.Job("train", ("x",), threads=2, work=1000)] * 3
     recorded = costs(("quick", "train", 1, 99), ("quick", "train", 500, 1800))
     (row,) = plan.estimate(jobs, "full", costs(), recorded).to_dict("records")
     assert row["jobs"] == 3
     assert row["CPU h"] == pytest.approx(3 * 2)  # from the nearest record, 500
-    assert row["GPU h"] == pytest.approx(3 * 1)
+    assert row["GPU h"] == 0
     assert row["disk MB"] == 15
     assert row["source"] == "recorded at quick"
 

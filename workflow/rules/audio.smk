@@ -39,6 +39,7 @@ rule features_audio:
         mem_mb=growing(4000),
         runtime=growing(60),
         archives=ONE_ARCHIVE,
+        output_mb=AUDIO_STUDY.features_mb,
     params:
         settings={"seconds": AUDIO_STUDY["seconds"], **AUDIO_STUDY["features"]},
         code=code("features_audio.py"),
@@ -64,6 +65,8 @@ rule train_audio:
         gpu=HARDWARE.asked,
         gpu_mb=HARDWARE.whole,
         work=AUDIO_STUDY.training_work,
+        steps=AUDIO_STUDY.steps,
+        step_rows=AUDIO_STUDY["training"]["batch_size"],
     params:
         settings=AUDIO_STUDY.training,
         device=unrecorded(config["device"]),
@@ -91,6 +94,8 @@ rule train_audio_local:
         gpu=HARDWARE.asked,
         gpu_mb=HARDWARE.whole,
         work=AUDIO_STUDY.training_work,
+        steps=AUDIO_STUDY.steps,
+        step_rows=AUDIO_STUDY["training"]["batch_size"],
     params:
         settings=AUDIO_STUDY.training,
         device=unrecorded(config["device"]),
@@ -116,6 +121,8 @@ rule predict_audio:
         runtime=growing(120),
         gpu=HARDWARE.asked,
         gpu_mb=HARDWARE.whole,
+        steps=AUDIO_STUDY.batches,
+        step_rows=AUDIO_STUDY["training"]["batch_size"],
     params:
         selected_by=AUDIO_STUDY.selected_by,
         batch_size=AUDIO_STUDY["training"]["batch_size"],

@@ -91,6 +91,8 @@ rule train_synthetic:
         gpu=HARDWARE.asked,
         gpu_mb=HARDWARE.share(1500),
         work=STUDY.training_work,
+        steps=STUDY.steps,
+        step_rows=STUDY.step_rows,
     params:
         constants=STUDY.constants,
         training=STUDY["training"],
@@ -125,6 +127,8 @@ use rule train_synthetic as train_synthetic_stack with:
         gpu=HARDWARE.asked,
         gpu_mb=HARDWARE.share(1500),
         work=STUDY.training_work,
+        steps=STUDY.steps,
+        step_rows=STUDY.step_rows,
 
 
 rule tune_synthetic:
@@ -165,6 +169,8 @@ rule train_synthetic_local:
         gpu=HARDWARE.asked,
         gpu_mb=HARDWARE.share(3000),
         work=STUDY.training_work,
+        steps=STUDY.steps,
+        step_rows=STUDY.step_rows,
     params:
         settings=STUDY.local_training,
         device=unrecorded(config["device"]),
@@ -195,6 +201,8 @@ use rule train_synthetic_local as train_synthetic_local_stack with:
         gpu=HARDWARE.asked,
         gpu_mb=HARDWARE.share(3000),
         work=STUDY.training_work,
+        steps=STUDY.steps,
+        step_rows=STUDY.step_rows,
 
 
 rule evaluate_synthetic:

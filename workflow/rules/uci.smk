@@ -37,6 +37,8 @@ rule train_uci:
         gpu=HARDWARE.asked,
         gpu_mb=HARDWARE.share(3000),
         work=UCI_STUDY.work,
+        steps=UCI_STUDY.steps,
+        step_rows=UCI_STUDY.step_rows,
     params:
         settings=UCI_STUDY.training,
         splits=lambda wildcards: UCI_STUDY.splits(wildcards.dataset, wildcards.model),

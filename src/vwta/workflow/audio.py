@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["AudioStudy"]
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from vwta.paper.methods import PROPOSED
 from vwta.paper.studies import HEADLINE
 from vwta.workflow.study import Study, measuring
 
+SECONDS, FRAMES, FEATURES, HALF = 2, 100, 8, 2  # of a chunk; bytes of a number in a file
 NOTES = {"ansyn": "ansyn*", "resynthesis": "sounds", "synthetic": ".none"}
 
 
@@ -132,12 +134,36 @@ class AudioStudy(Study):
 
     def training_work(self, wildcards: Any) -> int:
         """Thousands of passes of a band of a chunk of sound through a filter."""
-        fold, sizes = self["folds"]["train"], self["scenes"]["sizes"]
-        scenes = len(self["overlaps"]) * len(fold["splits"])
-        scenes *= sum(sizes[part] for part in fold["parts"])
-        chunks = scenes * self["seconds"] // 2
-        passes = self["training"]["epochs"] * chunks * self["training"]["trunk"]["filters"]
+        chunks, trunk = self.chunks("train"), self["training"]["trunk"]
+        passes = self["training"]["epochs"] * chunks * trunk["filters"]
         return int(passes * self["features"]["bands"] // 10**3)
+
+    def chunks(self, *folds: str) -> int:
+        """Chunks of sound in some folds."""
+        sizes, scenes = self["scenes"]["sizes"], 0
+        for name in folds:
+            fold = self["folds"][name]
+            parts = sum(sizes[part] for part in fold["parts"])
+            scenes += len(self["overlaps"]) * len(fold["splits"]) * parts
+        return int(scenes * self["seconds"] // SECONDS)
+
+    @property
+    def steps(self) -> int:
+        """Steps of a training."""
+        training = self["training"]
+        return int(training["epochs"] * math.ceil(self.chunks("train") / training["batch_size"]))
+
+    @property
+    def batches(self) -> int:
+        """Batches of a network's predictions."""
+        batch: int = self["training"]["batch_size"]
+        return math.ceil(self.chunks("validation", "test") / batch)
+
+    @property
+    def features_mb(self) -> int:
+        """What the features of an overlap and a split take on a disk."""
+        chunks = sum(self["scenes"]["sizes"].values()) * self["seconds"] // SECONDS
+        return int(chunks * FEATURES * FRAMES * self["features"]["bands"] * HALF // 10**6)
 
     def scenes_work(self, wildcards: Any) -> int:
         """Seconds of scenes of a job."""

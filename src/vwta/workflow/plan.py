@@ -4,10 +4,12 @@ Usage: python -m vwta.workflow.plan TIER [--record] [--debug] [SNAKEMAKE ARGUMEN
 
 The jobs come from Snakemake's dry run. A job costs what finished jobs of its rule did: those of
 this very run first (their benchmark files), else those in benchmarks/recorded.csv. A rule that was
-never recorded is listed as unknown. Rules may declare three resources for this:
-`work` (a number that the time is proportional to, e.g. epochs times points), `gpu` (how many) and
-`download_mb` (what a job fetches). `--record` adds the finished jobs to benchmarks/recorded.csv,
-`--debug` shows where an error comes from.
+never recorded is listed as unknown. What was recorded on CPUs says nothing about a GPU: the time of
+a job that asks for one is an estimate of :mod:`vwta.workflow.gpu_time`. Rules may declare resources
+for this: `work` (a number that the time is proportional to, e.g. epochs times points), `gpu` (how
+many), `steps` and `step_rows` (of a training), `download_mb` (what a job fetches) and `output_mb`
+(what it stores). `--record` adds the finished jobs to benchmarks/recorded.csv, `--debug` shows
+where an error comes from.
 """
 
 from __future__ import annotations
@@ -30,11 +32,14 @@ import numpy as np
 import pandas as pd
 
 from vwta.io.errors import debugging, explained
+from vwta.workflow import gpu_time
 from vwta.workflow.configuration import check
 
 RECORD = Path("benchmarks/recorded.csv")
 KEY = ["tier", "rule", "work"]
 COLUMNS = [*KEY, "n", "seconds", "max_rss_mb", "output_mb", "machine"]
+NUMBERS = ("work", "gpu", "steps", "step_rows", "download_mb", "output_mb")
+ESTIMATED = "estimated for a GPU"
 
 
 class Job(NamedTuple):
@@ -46,7 +51,12 @@ class Job(NamedTuple):
     threads: int = 1
     work: float = 0
     gpu: float = 0
+    steps: float = 0
+    step_rows: float = 0
     download_mb: float = 0
+    output_mb: float = 0
+    model: str = ""
+    K: int = 0
     input: tuple[str, ...] = ()
     log: tuple[str, ...] = ()
 
@@ -80,16 +90,17 @@ def dry_run(arguments: list[str]) -> list[Job]:
 def read_job(event: dict[str, Any]) -> Job:
     """Read a job from Snakemake's log event about it."""
     resources = dict(event["resources"].items())
+    wildcards = event.get("wildcards") or {}
     numbers = {
-        name: resources[name]
-        for name in ("work", "gpu", "download_mb")
-        if isinstance(resources.get(name), int | float)
+        name: resources[name] for name in NUMBERS if isinstance(resources.get(name), int | float)
     }
     return Job(
         rule=event["rule_name"],
         output=tuple(event["output"]),
         benchmark=event["benchmark"],
         threads=event["threads"],
+        model=wildcards.get("model", ""),
+        K=int(wildcards.get("K", 0)),
         input=tuple(event["input"]),
         log=tuple(event["log"]),
         **numbers,
@@ -131,23 +142,32 @@ def cores() -> int:
 
 
 def estimate(
-    jobs: Iterable[Job], tier: str, here: pd.DataFrame, recorded: pd.DataFrame
+    jobs: Iterable[Job],
+    tier: str,
+    here: pd.DataFrame,
+    recorded: pd.DataFrame,
+    counted: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Return the plan: jobs, CPU and GPU hours, disk, downloads and the source for each rule.
 
     Hours are those for which cores and GPUs are taken: Snakemake measures the CPU time of a job
     at times far apart and misses its end.
     Each kind of job takes the record nearest in work, scaled to its own work; the hours and disk
-    of a rule are NaN if any of its jobs has no record.
+    of a rule are NaN if any of its jobs has no record. Jobs on a GPU take no hours of a record, but
+    those of the counts, and NaN if there are none.
     """
+    counted = pd.DataFrame(columns=gpu_time.COLUMNS) if counted is None else counted
     same_tier = recorded["tier"] == tier
     sources = [(here, "this run"), (recorded[same_tier], "recorded")]
     sources += [
         (costs, f"recorded at {other}") for other, costs in recorded[~same_tier].groupby("tier")
     ]
     rows = []
-    kinds = Counter((job.rule, job.threads, job.work, job.gpu, job.download_mb) for job in jobs)
-    for (rule, threads, work, gpu, download), n in kinds.items():
+    kinds = Counter(
+        job._replace(output=(), benchmark=None, input=(), log=(), **_unused(job)) for job in jobs
+    )
+    for job, n in kinds.items():
+        rule, work = job.rule, job.work
         hours = disk = math.nan
         source = "unknown"
         for costs, name in sources:
@@ -158,12 +178,27 @@ def estimate(
                 disk = cost["output_mb"]
                 source = name if work or cost["tier"] == tier else f"{name}, not scaled"
                 break
-        gpu_hours = n * hours * gpu if gpu else 0.0
-        rows.append((rule, n, n * hours * threads, gpu_hours, n * disk, n * download, source))
+        if job.gpu:
+            hours, source = _on_gpu(job, tier, counted)
+            rule += "" if source == ESTIMATED else f" ({job.model})"  # beside what is known
+        own = n * hours * job.threads, n * hours * job.gpu if job.gpu else 0.0
+        rows.append((rule, n, *own, n * (job.output_mb or disk), n * job.download_mb, source))
     columns = ["rule", "jobs", "CPU h", "GPU h", "disk MB", "download MB", "source"]
     table = pd.DataFrame(rows, columns=columns).groupby("rule", as_index=False, sort=False)
     how = dict.fromkeys(columns[1:6], lambda values: values.sum(skipna=False))
     return table.agg(how | {"source": lambda names: ", ".join(dict.fromkeys(names))})
+
+
+def _unused(job: Job) -> dict[str, Any]:
+    """What jobs on CPUs may differ in without being another kind of job."""
+    return {} if job.gpu else {"model": "", "K": 0, "steps": 0, "step_rows": 0}
+
+
+def _on_gpu(job: Job, tier: str, counted: pd.DataFrame) -> tuple[float, str]:
+    """Hours of a job on a GPU, and where they come from."""
+    numbers = job.model, job.K, job.steps, job.step_rows
+    hours = gpu_time.hours(counted, tier, job.rule, *numbers)
+    return hours, "unknown" if math.isnan(hours) else ESTIMATED
 
 
 def show(table: pd.DataFrame, tier: str) -> str:
@@ -175,10 +210,13 @@ def show(table: pd.DataFrame, tier: str) -> str:
     lines["jobs"] = lines["jobs"].astype(int)
     text = lines.to_string(index=False, na_rep="unknown", float_format="{:.2f}".format)
     end = []
-    hours = total["CPU h"] / cores()
+    hours, one = max(total["CPU h"] / cores(), total["GPU h"]), total["GPU h"] > 0
     if hours > 0:
         time = f"{hours:.1f} h" if hours > 1 else f"{60 * hours:.0f} min"
-        end.append(f"About {time} on the {cores()} cores of this machine.")
+        gpu = " and one GPU" if one else ""
+        end.append(f"About {time} on the {cores()} cores of this machine{gpu}.")
+    if table["source"].str.contains(ESTIMATED).any():
+        end.append(f"GPU h are an estimate, not a measurement: {gpu_time.ASSUMED}.")
     unknown = table.loc[table["CPU h"].isna(), "rule"]
     if len(unknown):
         end.append(f"Not in the total, as nothing is recorded: {', '.join(unknown)}.")
@@ -194,7 +232,8 @@ def main(tier: str, record: bool, arguments: list[str]) -> None:
         both.drop_duplicates(KEY, keep="last").sort_values(KEY).to_csv(RECORD, index=False)
         print(f"{RECORD}: {len(here)} rows for tier {tier}")
     else:
-        print(show(estimate(dry_run(arguments), tier, here, recorded), tier))
+        counted = pd.read_csv(gpu_time.TABLE) if gpu_time.TABLE.exists() else None
+        print(show(estimate(dry_run(arguments), tier, here, recorded, counted), tier))
 
 
 if __name__ == "__main__":

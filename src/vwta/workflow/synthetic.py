@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["SyntheticStudy"]
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -149,6 +150,17 @@ class SyntheticStudy(Study):
         heads = widths[-1] * NETWORKS[wildcards.model].outputs * int(wildcards.K)
         networks = 1 if wildcards.get("seed") else len(self["seeds"])
         return int(networks * self["training"]["epochs"] * rows * (trunk + heads) // 10**6)
+
+    @property
+    def steps(self) -> int:
+        """Steps of a training, of one network or of a stack."""
+        batches = math.ceil(self["data"]["rows"]["train"] / self["training"]["batch_size"])
+        return int(self["training"]["epochs"] * batches)
+
+    def step_rows(self, wildcards: Any) -> int:
+        """Rows that a step sees, over all networks of a job."""
+        networks = 1 if wildcards.get("seed") else len(self["seeds"])
+        return int(networks * self["training"]["batch_size"])
 
     def evaluation_work(self, wildcards: Any) -> int:
         """Thousands of rows times K of an evaluation, over its networks."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["UCIStudy"]
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -164,6 +165,22 @@ class UCIStudy(Study):
     def work(self, wildcards: Any) -> int:
         """Thousands of passes over a row, over all networks of a job."""
         return self._passes(wildcards, self._sizes(wildcards)["epochs"]) // 10**3
+
+    def steps(self, wildcards: Any) -> int:
+        """Steps of a job, at most: of all settings that it tries, and of networks trained again."""
+        settings = self.training(wildcards)
+        batches = math.ceil(self._rows(wildcards) / settings["plan"]["batch_size"])
+        one = settings["plan"]["epochs"] * batches
+        if settings["steps"]:
+            one = min(one, max(settings["steps"], batches))  # whole epochs, at least one
+        tried = max(len(settings["betas"]), len(settings.get("weight_decays") or []))
+        return int(one * settings["restarts"] * (tried + settings["retrained"]))
+
+    def step_rows(self, wildcards: Any) -> int:
+        """Rows that a step sees, over all networks that are trained at once."""
+        batch = self.training(wildcards)["plan"]["batch_size"]
+        rows = min(batch, self._rows(wildcards))
+        return int(rows * self.splits(wildcards.dataset, wildcards.model))
 
     def minutes(self, wildcards: Any, attempt: int) -> int:
         """The time limit of a training, by the passes that it takes at most.
