@@ -96,7 +96,13 @@ AUDIO_OURS = replace(
     signed={"floor": 1e-4, "logarithmic": False},
     local={"log_scale": -0.7, "distance": 10.0, "clip": 5.0},
 )
-OURS = "_ours"  # the ending of a study that is run with the settings of this protocol
+AUDIO_SETTINGS = {
+    "": AUDIO,
+    "ours": AUDIO_OURS,
+    "released": replace(AUDIO, validation="clean", modes="single", likelihood="log_sinh"),
+    "printed_density": replace(AUDIO, likelihood="printed"),
+}
+# Studies, those with the settings of some protocol ending with its name, and their networks.
 MODELS = [
     *(("synthetic", kind) for kind in networks_in("synthetic") if kind in NETWORKS),
     *(("synthetic_ours", kind) for kind in ("wta", "mdn", "local")),
@@ -104,6 +110,8 @@ MODELS = [
     ("uci_ours", "local"),
     *(("audio", kind) for kind in DIRECTIONS),
     *(("audio_ours", kind) for kind in audio_local.NETWORKS),
+    ("audio_released", "m_vmf"),
+    ("audio_printed_density", "m_vmf"),
 ]
 
 
@@ -141,7 +149,7 @@ def folds(folder: Path) -> dict[str, list[Path]]:
 
 def train(data: Path, study: str, kind: str, out: Path, device: str) -> list[Path]:
     """Trains the networks of a kind, and gives their files."""
-    ours, name = study.endswith(OURS), study.removesuffix(OURS)
+    name, _, protocol = study.partition("_")
     numbers = {"synthetic": SEEDS, "uci": range(SPLITS), "audio": SEEDS[:1]}[name]
     outputs = {number: out / f"{study}_{kind}_{number}.safetensors" for number in numbers}
     K = 1 if kind == "gaussian" else 6
@@ -152,12 +160,12 @@ def train(data: Path, study: str, kind: str, out: Path, device: str) -> list[Pat
             synthetic_local.train(job, data / "synthetic.safetensors", SYNTHETIC_LOCAL)
         case "synthetic", _:
             settings = replace(
-                SYNTHETIC_OURS if ours else SYNTHETIC, bins=GRID if kind == "hist" else None
+                SYNTHETIC_OURS if protocol else SYNTHETIC, bins=GRID if kind == "hist" else None
             )
             synthetic.train(job, data / "synthetic.safetensors", {}, settings)
         case "uci", _:
-            uci.train(job, data / "uci.safetensors", UCI_LOCAL if ours else UCI)
+            uci.train(job, data / "uci.safetensors", UCI_LOCAL if protocol else UCI)
         case "audio", _:
             make = audio_local.train if kind == "local" else audio.train
-            make(job, folds(data), AUDIO_OURS if ours else AUDIO)
+            make(job, folds(data), AUDIO_SETTINGS[protocol])
     return [*outputs.values()]
