@@ -69,6 +69,7 @@ publish: tier study setup ## merge metrics of STUDY at TIER into docs/results, d
 	@$(IN_VENV) snakemake $(ARGS) --nolock --quiet host reason rules $(CONFIG) -- $(PUBLISH)
 	@cat results/$(TIER)/logs/$(PUBLISH).log
 	@$(IN_VENV) python -m vwta.workflow.crate
+	@$(IN_VENV) python -m vwta.paper.uci.readme
 
 deposit: tier study setup ## write the networks of STUDY at TIER as an archive that others can fetch
 	@$(IN_VENV) python -m vwta.workflow.deposit results/$(TIER) $(filter-out all,$(STUDY))

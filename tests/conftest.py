@@ -183,6 +183,13 @@ def contents(tmp_path: Path) -> Contents:
     difference |= {"mean": -0.5, "lowest": -1.0, "highest": 0.0, "matters": "figure 3"}
     register = pd.DataFrame([difference], columns=list(DIFFERENCES))
     register.to_csv(tmp_path / "differences.csv", index=False)
+    claim = {"id": "holds", "study": "uci", "says": "all <is> well", "tolerance": "by 0.1"}
+    claim |= {"halved": "mixed", "stated": "holds", "doubled": "holds", "judged": 2}
+    claim |= {"halved_held": 1, "stated_held": 2, "doubled_held": 2}
+    pd.DataFrame([claim]).to_csv(tmp_path / "tolerances.csv", index=False)
+    (tmp_path / "README.md").write_text(
+        "## What we found\n\n* **A** [b](c.md)\n  `d`.\n\n## Speed\n"
+    )
     rows = [{"protocol": "paper", "dataset": "boston", "metric": "nll", "value": 2.5, "n": 9}]
     metrics = tmp_path / "uci" / "metrics" / "evaluation.parquet"
     part = {"provenance": {**record, "code": "c0de", "trainings": []}}
@@ -201,6 +208,8 @@ def contents(tmp_path: Path) -> Contents:
     return gather(
         verdicts=tmp_path / "verdicts.parquet",
         differences=tmp_path / "differences.csv",
+        tolerances=tmp_path / "tolerances.csv",
+        readme=tmp_path / "README.md",
         metrics=[metrics],
         figures=[about],
         tables=[tmp_path / "uci_main_paper.md"],

@@ -60,9 +60,9 @@ def write(path: str, text: str) -> None:
     Path(path).write_text(text)
 
 
-def judged(folder: Path) -> str:
+def judged(folder: Path) -> dict[str, str]:
     """Stands for the overview; tests/paper/verdicts/test_published.py makes a real one."""
-    return f"judged by {folder.name}\n"
+    return {"README.md": f"judged by {folder.name}\n"}
 
 
 def published_by(
@@ -70,7 +70,7 @@ def published_by(
     tier: str = "full",
     drawn: Callable[[Publication, str], None] = draw,
     sheets: dict[str, Sheet] | None = None,
-    overview: Callable[[Path], str] = judged,
+    overview: Callable[[Path], dict[str, str]] = judged,
 ) -> list[str]:
     """Does what the rules do."""
     records = published_runs(PLACE.parent)
@@ -220,7 +220,7 @@ def test_places_are_those_of_studies() -> None:
     )
 
 
-def fail(*arguments: object) -> str:
+def fail(*arguments: object) -> dict[str, str]:
     raise RuntimeError
 
 

@@ -32,6 +32,7 @@ rule report_page:
         source("CITATION.cff"),
         verdicts=f"{RESULTS}/verdicts.parquet",
         differences=f"{TABLES}/differences.csv",
+        tolerances=f"{TABLES}/tolerances.csv",
         metrics=VERDICT_TABLES,
         figures=shown(".png"),
         tables=shown(".md"),
@@ -57,8 +58,10 @@ use rule report_page as report_published_page with:
     input:
         ASSETS,
         source("CITATION.cff"),
+        readme=source("README.md"),
         verdicts=f"{PLACE}/report/verdicts.parquet",
         differences=f"{PLACE}/report/tables/differences.csv",
+        tolerances=f"{PLACE}/report/tables/tolerances.csv",
         metrics=published("*/*.parquet"),
         figures=published("*/figures/*.png"),
         tables=published("*/tables/*.md"),

@@ -4,15 +4,15 @@ from pathlib import Path
 
 from vwta.paper.publish import publish, read_notes
 from vwta.paper.verdicts.folder import judge_folder
-from vwta.paper.verdicts.overview import of_today, overview
+from vwta.paper.verdicts.overview import pages
 from vwta.workflow.job import job
 from vwta.workflow.verify import answer
 
 
-def judged(folder: Path) -> str:
-    """The overview of what is published in a folder, as this repository judges and verifies it."""
+def judged(folder: Path) -> dict[str, str]:
+    """Pages about what is published in a folder, as this repository judges and verifies it."""
     config = Path(snakemake.params.config)
-    return overview(judge_folder(folder, config), folder) + of_today(answer(folder, config.parent))
+    return pages(judge_folder(folder, config), folder, answer(folder, config.parent))
 
 
 with job(snakemake):

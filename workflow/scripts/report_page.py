@@ -11,10 +11,12 @@ with job(snakemake):
     contents = gather(
         verdicts=Path(given.verdicts),
         differences=Path(given.differences),
+        tolerances=Path(given.tolerances),
         metrics=[Path(path) for path in given.metrics],
         figures=snakemake.params.pictures,
         tables=[Path(path) for path in given.tables],
         citation=next(Path(path) for path in given if path.endswith(".cff")),
+        readme=Path(given.readme) if given.get("readme") else None,
         options=snakemake.params.options,
         verified=snakemake.params.verified,
         explorer=next((Path(path) for path in given if path.endswith(".safetensors")), None),

@@ -24,7 +24,7 @@ with job(snakemake), tolerated(snakemake.output):
     own = snakemake.params.datasets
     every = list(dict.fromkeys(name for names in own.values() for name in names))
     write_sizes(sizes, printed_sizes, folder, every)
-    write_headline(metrics, sizes, printed, folder, datasets)
+    write_headline(metrics, searches, sizes, printed, folder, datasets)
     write_rivals(metrics, sizes, folder, every)
     write_costs(costs_of(Path(snakemake.input.metrics)), folder, every)
     write_paired(metrics, folder, protocols, datasets)

@@ -58,9 +58,9 @@ def publish(
     missing: Mapping[str, str],
     place: Path,
     tier: str,
-    overview: Callable[[Path], str],
+    pages: Callable[[Path], Mapping[str, str]],
 ) -> list[str]:
-    """Puts files of studies in their places, with a record of each study and the overview of all.
+    """Puts files of studies in their places, with a record of each study and pages about all.
 
     The record (provenance.json) tells the revisions, packages, processors, hashes of data and CPU
     hours of all metrics, and the figures that are older than these. Nothing is changed before all
@@ -72,7 +72,7 @@ def publish(
             are not copied.
         place: folder of all that is published.
         tier: the tier that the files come from.
-        overview: makes the text of README.md, from a folder like `place`.
+        pages: makes texts, such as that of README.md, by their names, from a folder like `place`.
 
     Returns:
         What was done, in lines for people.
@@ -96,8 +96,10 @@ def publish(
             for name, why in own.items():
                 stays = ", the old one stays" * (name in old)
                 told.append(f"  {name} could not be drawn{stays}: {why}")
-        _write(tree / "README.md", overview(tree))
-        for path in (*made, Path("README.md")):
+        texts = pages(tree)
+        for name, text in texts.items():
+            _write(tree / name, text)
+        for path in (*made, *map(Path, texts)):
             _replace(tree / path, place / path)
     return told
 

@@ -119,9 +119,13 @@ def test_page_shows_everything(page: Reader, contents: Contents) -> None:
     assert [row["data-verdict"] for row in rows] == numbers["verdict"].tolist()
     assert "A & B." in page.text
     assert "snakemake --force -- results/full/figures/uci_nll_paper.png" in page.text
-    assert "1 of 2 numbers of WTA methods that can be compared" in page.text
+    assert "The paper has 3 numbers. Verdicts under the protocol paper:" in page.text
+    assert "3 of WTA methods: 1 reproduced, 1 worse, 1 not run" in page.text
+    assert "A b d." in page.text  # what README.md found
+    assert "of 1 claims that have one, 1 get another verdict if it is halved" in page.text
+    assert "all <is> well" in page.text
     assert "from the text, converged" in page.text
-    assert "1 of 2 claims that could be judged hold" in page.text
+    assert "1 of 2 claims that could be judged hold, of 2 made" in page.text
     assert "selected weights" in page.text
     assert "aaaaaaaaaa" in page.text  # the revision of the figure's input
     assert "There are no exported predictions here" in page.text

@@ -52,7 +52,7 @@ def test_a_value_that_is_not_finite_leaves_no_difference() -> None:
     assert difference(good, bad) is None
     assert difference(bad, good) is None
     assert difference(good, pd.Series([1.0, math.inf])) is None
-    assert difference(good, good + 0.0) == (2, 0.0, 0.0, 0.0, 1.0)
+    assert difference(good, good + 0.0) == (2, 0.0, 0.0, 0.0, 1.0, 1)
     one = difference(pd.Series([3.0]), pd.Series([1.0]))
     assert one is not None
     assert (one.splits, one.mean) == (1, 2.0)
@@ -91,6 +91,7 @@ def test_each_switch_is_compared_with_the_text(tmp_path: Path) -> None:
     base = np.linspace(0, 1, SPLITS)
     metrics = table(
         rows("paper", "v_wta", base + 2),
+        rows("paper", "v_wta", base + 3, seed=2),  # the switch has no such network
         rows("test_rows", "v_wta", base + 1.5 + base / 100),
         rows("released", "v_wta", base + 1),
         rows("paper", "mdn", base),
@@ -100,12 +101,13 @@ def test_each_switch_is_compared_with_the_text(tmp_path: Path) -> None:
     )
     write_ablations(metrics, reported, tmp_path, ["boston", "year"])
     head, _, voronoi, mixture = lines(tmp_path / "uci_ablations.md")
-    assert voronoi[:3] == ["Boston", "V-WTA", "2.50"]
+    assert voronoi[:4] == ["Boston", "V-WTA", "3.00", "2.50"]
     assert voronoi[head.index("validation rows = test rows")].startswith("**-0.49**")
     assert voronoi[head.index("domain")] == ""
     assert voronoi[-2:] == ["1.50", "1.25"]
-    assert mixture[:3] == ["", "MDN", "0.50"]
-    assert set(mixture[3:]) == {""}
+    assert mixture[:4] == ["", "MDN", "0.50", "0.50"]
+    assert set(mixture[4:]) == {""}
+    assert pd.read_csv(tmp_path / "uci_ablations.csv")["seeds"].tolist() == [1]
 
 
 def test_the_headline_marks_the_lowest_of_each_group(tmp_path: Path) -> None:
@@ -115,21 +117,27 @@ def test_the_headline_marks_the_lowest_of_each_group(tmp_path: Path) -> None:
         rows("paper", "k_wta", [math.nan, 0.5]),
         rows("ours", "v_wta_ensemble", [0.5]),
         rows("ours", "mdn_ensemble", [0.25]),
+        rows("ours", "local_v_wta", [0.1], "wine"),
     )
     sizes = pd.DataFrame({"dataset": ["boston"], "discrete": [True]})
     reported = pd.DataFrame(
         {"dataset": "boston", "metric": "nll", "method": ["mdn", "v_wta"], "mean": [0.1, 0.2]}
     )
-    write_headline(metrics, sizes, reported, tmp_path, ["boston"])
+    searches = pd.DataFrame(
+        {"protocol": "paper", "dataset": "boston", "method": ["v_wta", "v_wta", "k_wta", "k_wta"]}
+    ).assign(chosen=True, border=[True, True, True, False])
+    write_headline(metrics, searches, sizes, reported, tmp_path, ["boston"])
     assert lines(tmp_path / "uci_headline.md") == [
-        ["", "Method", "Boston†"],
+        ["", "Method", "Boston†§"],
         ["---", "---", "---"],
         ["printed, single networks", "MDN", "**0.10**"],
         ["", "V-WTA", "0.20"],
         ["paper, single networks", "MDN", "**1.00**"],
         ["", "K-WTA", "--"],
-        ["", "V-WTA", "**1.00**"],
+        ["", "V-WTA", "**1.00**‡"],
         ["ours, ensembles", "MDN ensemble", "**0.25**"],
         ["", "V-WTA ensemble", "0.50"],
     ]
-    assert "Discrete target" in (tmp_path / "uci_headline.md").read_text()
+    text = (tmp_path / "uci_headline.md").read_text()
+    for note in ("Discrete target", "§ Under `ours`, rows of an earlier", "‡ Most searches"):
+        assert note in text

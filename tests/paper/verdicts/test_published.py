@@ -16,7 +16,7 @@ from vwta.io.storage import read_table
 from vwta.paper.collection import read_parts
 from vwta.paper.metrics import COLUMNS
 from vwta.paper.verdicts.folder import judge_folder
-from vwta.paper.verdicts.overview import OF_TODAY, overview
+from vwta.paper.verdicts.overview import OF_TODAY, overview, tolerances
 from vwta.workflow.adopt import digests, stages_of
 from vwta.workflow.checkout import check_out
 
@@ -153,7 +153,9 @@ def codes_at(revision: str) -> set[str]:
 
 def test_overview_is_that_of_the_tables() -> None:
     """`make publish` writes it; whoever changes a rule or a table by hand is told to do so too."""
-    text = overview(judge_folder(PLACE, ROOT / "config"), PLACE)
+    verdicts = judge_folder(PLACE, ROOT / "config")
+    assert (PLACE / "tolerances.md").read_text(encoding="utf-8") == tolerances(verdicts)
+    text = overview(verdicts, PLACE)
     found, _, verified = (
         (PLACE / "README.md").read_text(encoding="utf-8").partition(f"\n{OF_TODAY}")
     )

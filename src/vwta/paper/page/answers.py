@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["claims", "differences", "filters", "number_details", "numbers"]
+__all__ = ["claims", "differences", "filters", "number_details", "numbers", "tolerances"]
 
 import json
 import math
@@ -14,6 +14,7 @@ import pandas as pd
 from vwta.paper.page.words import chip, label, number, study_name, with_deviation
 from vwta.paper.verdicts.comparisons import rounded
 from vwta.paper.verdicts.table import CLAIM_WORDS, NUMBER_WORDS
+from vwta.paper.verdicts.tolerances import for_readers, sentence
 from vwta.web.markup import Html, element, join, rich
 
 BESIDE = {
@@ -31,6 +32,7 @@ HEADS = (
 DETAILS = (
     *("id", "source", "measured_on", "rule", "reason", "remark", "strict", "printed_runs"),
     *("runs", "printed_low", "printed_high", "low", "high", "margin"),
+    *("ours_large", "verdict_large"),
 )
 
 
@@ -130,6 +132,25 @@ def _text(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value))
     return str(value)
+
+
+def tolerances(table: pd.DataFrame) -> Html:
+    """HTML of the verdicts on claims with half and twice their tolerances."""
+    if table.empty:
+        return Html("")
+    shown = for_readers(table)
+    heads = [element("th", str(name), scope="col") for name in shown]
+    lines = [
+        element("tr", *(element("td", rich(str(cell))) for cell in row))
+        for row in shown.itertuples(index=False)
+    ]
+    body = element("table", element("thead", element("tr", *heads)), element("tbody", *lines))
+    return element(
+        "details",
+        element("summary", sentence(table)),
+        element("div", body, class_="scroll"),
+        id="tolerances",
+    )
 
 
 def numbers(verdicts: pd.DataFrame, headline: str) -> Html:

@@ -22,7 +22,7 @@ from vwta.web import pages
 from vwta.web.markup import Html, as_json, element, join
 from vwta.web.pages import script_hash
 
-MOST = 15 * 10**6  # bytes of a page
+MOST = 20 * 10**6  # bytes of a page
 SCRIPTS = ("explorer.js", "tables.js", "page.js")
 NO_PREDICTIONS = (
     "There are no exported predictions here. The workflow makes them from trained networks: "
@@ -57,8 +57,9 @@ def render(contents: Contents) -> str:
     studies = [study_section(contents, study, origin) for study in STUDIES]
     sections = {
         "facts": score.facts_of_run(contents),
-        "score": score.score(contents.verdicts),
+        "score": score.score(contents.verdicts, contents.headline, contents.findings),
         "claims": answers.claims(contents.verdicts),
+        "tolerances": answers.tolerances(contents.tolerances),
         "numbers": answers.numbers(contents.verdicts, contents.headline),
         "headline": element("code", contents.headline),
         "studies": join(studies),

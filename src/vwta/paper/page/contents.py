@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["Contents", "Picture", "Sheet", "gather", "parts", "read_sheet"]
+__all__ = ["Contents", "Picture", "Sheet", "findings", "gather", "parts", "read_sheet"]
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,6 +94,8 @@ class Contents:
         explorer: predictions for the explorer, None if there are none.
         graph: picture of the rules, None if there is none.
         citation: how to cite, a file in the citation file format.
+        tolerances: see :data:`vwta.paper.verdicts.tolerances.COLUMNS`.
+        findings: what README.md says was found, a text for each finding; none for other runs.
     """
 
     verdicts: pd.DataFrame
@@ -104,6 +107,8 @@ class Contents:
     pictures: Sequence[Picture]
     sheets: Sequence[Sheet]
     citation: Path
+    tolerances: pd.DataFrame
+    findings: Sequence[str] = ()
     options: str = ""
     verified: str = ""
     explorer: Path | None = None
@@ -113,10 +118,12 @@ class Contents:
 def gather(
     verdicts: Path,
     differences: Path,
+    tolerances: Path,
     metrics: Sequence[Path],
     figures: Sequence[Mapping[str, Any]],
     tables: Sequence[Path],
     citation: Path,
+    readme: Path | None = None,
     options: str = "",
     verified: str = "",
     explorer: Path | None = None,
@@ -127,10 +134,12 @@ def gather(
     Arguments:
         verdicts: table of verdicts, parquet.
         differences: the register, csv.
+        tolerances: verdicts on claims with other tolerances, csv.
         metrics: tables of metrics.
         figures: facts about figures, fields of :class:`Picture`.
         tables: tables for readers, markdown; a csv of the same name is taken along.
         citation: see :class:`Contents`, as are the others.
+        readme: README.md, if its findings are about what the page shows.
     """
     facts = read_metadata(verdicts)
     return Contents(
@@ -143,11 +152,26 @@ def gather(
         pictures=[Picture(**{**one, "path": Path(one["path"])}) for one in figures],
         sheets=[read_sheet(path) for path in tables],
         citation=citation,
+        tolerances=pd.read_csv(tolerances),
+        findings=findings(readme.read_text(encoding="utf-8")) if readme else (),
         options=options,
         verified=verified,
         explorer=explorer,
         graph=graph,
     )
+
+
+def findings(readme: str) -> list[str]:
+    """The findings that README.md lists, for the page: texts without links.
+
+    Example:
+        >>> findings("## What we found\\n\\n* **One** ([a](b)),\\n  a [c](d).\\n\\n## Speed\\n")
+        ['**One**, a c.']
+    """
+    part = readme.partition("## What we found\n")[2].partition("\n## ")[0]
+    items = re.findall(r"^\* (.*(?:\n  .*)*)", part, re.MULTILINE)
+    texts = (re.sub(r" \(\[[^]]+\]\([^)]*\)\)", "", " ".join(one.split())) for one in items)
+    return [re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", one) for one in texts]
 
 
 def read_sheet(path: Path) -> Sheet:

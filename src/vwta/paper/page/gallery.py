@@ -15,6 +15,7 @@ from PIL import Image
 
 from vwta.paper.page.contents import Contents, Picture, Sheet
 from vwta.paper.page.words import chip, named, short, study_name
+from vwta.paper.studies import STUDIES
 from vwta.web.markup import Html, element, join, rich
 
 COLOURS = 256  # of a picture in the page
@@ -32,7 +33,9 @@ def study_section(contents: Contents, study: str, parts: Sequence[Mapping[str, A
     known = (None, contents.headline)  # whose figures come first
     pictures.sort(key=lambda one: one.labels.get("protocol") not in known)
     sheets = [one for one in contents.sheets if one.study == study]
+    first = STUDIES[study].tables  # as in the overview
     sheets.sort(key=lambda one: not one.name.endswith(f"_{contents.headline}"))
+    sheets.sort(key=lambda one: first.index(one.name) if one.name in first else len(first))
     inside = [element("h3", f"{study_name(study)} study", id=f"study-{study}")]
     if not pictures and not sheets:
         inside.append(element("p", "No figures or tables yet.", class_="meta"))

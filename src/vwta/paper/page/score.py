@@ -15,12 +15,19 @@ from vwta.paper.collection import cost, facts, records
 from vwta.paper.page.contents import Contents
 from vwta.paper.page.words import chip, short, slug, study_name
 from vwta.paper.studies import STUDIES
-from vwta.paper.verdicts.classes import GROUPS, OBTAINED
+from vwta.paper.verdicts.classes import GROUPS
 from vwta.paper.verdicts.summary import classes
 from vwta.paper.verdicts.table import CLAIM_WORDS, NUMBER_WORDS
-from vwta.web.markup import Html, element, join
+from vwta.web.markup import Html, element, join, rich
 
 ALL = "all"
+OF_GROUP = dict(
+    zip(
+        GROUPS,
+        ("of WTA methods", "of baselines", "quoted from other papers", "sizes of data sets"),
+        strict=True,
+    )
+)
 
 
 def facts_of_run(contents: Contents) -> Html:
@@ -45,13 +52,22 @@ def facts_of_run(contents: Contents) -> Html:
     )
 
 
-def score(verdicts: pd.DataFrame) -> Html:
-    """HTML of counts of each verdict, by study and in total, as numbers and bars."""
+def score(verdicts: pd.DataFrame, protocol: str, findings: Sequence[str] = ()) -> Html:
+    """HTML of what was found, and of counts of each verdict, as numbers and bars.
+
+    Arguments:
+        verdicts: see :data:`vwta.paper.verdicts.table.COLUMNS`.
+        protocol: that of the headline.
+        findings: texts, in which `**` marks what is bold.
+    """
     headline = verdicts[verdicts["headline"]]
     numbers, claims = (headline[headline["kind"] == kind] for kind in ("number", "claim"))
     return join(
         [
-            _big(numbers, claims),
+            element("ul", *(element("li", rich(one)) for one in findings), class_="findings")
+            if findings
+            else "",
+            _big(numbers, claims, protocol),
             element(
                 "div",
                 _board("Numbers", "numbers", numbers, NUMBER_WORDS),
@@ -63,28 +79,30 @@ def score(verdicts: pd.DataFrame) -> Html:
     )
 
 
-def _big(numbers: pd.DataFrame, claims: pd.DataFrame) -> Html:
-    """The answer in two sentences; the paper's own methods are counted apart."""
-    own = numbers["group"] == GROUPS[0]
-    judged = numbers["verdict"].isin(NUMBER_WORDS[:3])
-    good = numbers["verdict"].isin(OBTAINED)
+def _big(numbers: pd.DataFrame, claims: pd.DataFrame, protocol: str) -> Html:
+    """The answer with all denominators; each group of methods is counted apart."""
+    lines = []
+    for group, words in OF_GROUP.items():
+        found = numbers.loc[numbers["group"] == group, "verdict"].value_counts()
+        if len(found):
+            counted = [f"{found[word]} {word}" for word in NUMBER_WORDS if word in found]
+            total = element("strong", str(found.sum()))
+            lines.append(element("li", total, f" {words}: ", ", ".join(counted)))
     ran = claims[claims["verdict"] != "not run"]
     holds = (ran["verdict"] == "holds").sum()
-    return element(
-        "p",
-        element("strong", f"{(good & own).sum()} of {(judged & own).sum()}"),
-        " numbers of WTA methods that can be compared so far are reproduced or better, and ",
-        element("strong", f"{(good & ~own).sum()} of {(judged & ~own).sum()}"),
-        " of baselines and sizes; ",
-        element("strong", f"{holds} of {len(ran)}"),
-        " claims that could be judged hold. ",
-        f"The paper has {len(numbers)} numbers and makes {len(claims)} claims in total.",
-        class_="answer",
+    total = element("strong", f"{holds} of {len(ran)}")
+    lines.append(element("li", total, f" claims that could be judged hold, of {len(claims)} made"))
+    about = f"The paper has {len(numbers)} numbers. Verdicts under the protocol "
+    return join(
+        [
+            element("p", about, element("code", protocol), ":", class_="answer"),
+            element("ul", *lines),
+        ]
     )
 
 
 def _groups(numbers: pd.DataFrame) -> Html:
-    """A table of the numbers by the reading of the paper from which they are obtained."""
+    """A table of the numbers by the reading of the paper that reproduces them."""
     table = classes(numbers)
     table["study"] = ["All studies" if name == ALL else study_name(name) for name in table["study"]]
     heads = [element("th", str(name), scope="col") for name in table.columns]
@@ -94,9 +112,10 @@ def _groups(numbers: pd.DataFrame) -> Html:
     ]
     parts = element("thead", element("tr", *heads)), element("tbody", *lines)
     words = (
-        "Numbers by the reading of the paper from which they are obtained, that is, reproduced or "
-        "better: every sentence of the text, training until convergence as the text says too, or "
-        "the published code alone."
+        "Numbers by the first reading of the paper that reproduces them: every sentence of the "
+        "text, training until convergence as the text says too, or the published code. A number "
+        "that none of them reproduces, but that is better than printed under the headline, is "
+        "counted apart."
     )
     body = element("table", *parts, class_="wrapped")
     return join([element("p", words), element("div", body, class_="scroll")])

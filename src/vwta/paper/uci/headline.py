@@ -14,7 +14,7 @@ from vwta.paper.methods import METHODS
 from vwta.paper.problems import title
 from vwta.paper.tables import Sheet, write_sheet
 from vwta.paper.uci.comparison import over_splits
-from vwta.paper.uci.tables import DISCRETE
+from vwta.paper.uci.tables import DISCRETE, EARLIER, at_ends, earlier_recipe
 
 PRINTED = "printed"
 # Networks of `ours`: all splits of a data set are run with each of them.
@@ -32,16 +32,18 @@ NOTES = (
     "Bold: the lowest mean of its group, by the digits shown, where all methods of the group have "
     "run. Empty: not run. --: not finite in some split. Means over the splits, and over the "
     "networks of a split where each is measured alone; every group has the same rows, and within "
-    "`ours` all methods have the same budget and choose the best of three settings on validation "
-    "rows; K-WTA and V-WTA also choose h there, and local kernels a factor on all widths.",
+    "`ours` all methods choose the best of three settings on validation rows, except where § is; "
+    "K-WTA and V-WTA also choose h there, and local kernels a factor on all widths.",
     "An MDN has as many components as a WTA network has hypotheses; a Gaussian has one, and its "
     "ensemble is that of Deep Ensembles. Ensembles of `ours` average equally many networks. `ours` "
     "is a recipe of this project, and no reproduction.",
 )
+BOUND = "‡ Most searches for h ended at an end of their interval."
 
 
 def write_headline(
     metrics: pd.DataFrame,
+    searches: pd.DataFrame,
     sizes: pd.DataFrame,
     reported: pd.DataFrame,
     folder: Path,
@@ -51,6 +53,7 @@ def write_headline(
 
     Arguments:
         metrics: tidy table, of all protocols.
+        searches: searches for h, of all protocols, with `chosen` and `border`.
         sizes: `dataset` and `discrete` of the data sets.
         reported: printed numbers, with columns `dataset`, `metric`, `method`, `mean`.
         folder: where to write.
@@ -61,17 +64,21 @@ def write_headline(
     keys = ["protocol", "dataset", "method"]
     means = pd.concat([table.set_index(keys)["mean"] for table in (ours, theirs)])
     marked = set(sizes.loc[sizes["discrete"].astype(bool), "dataset"])
-    heads = [title(name) + ("†" if name in marked else "") for name in datasets]
+    early, ends = earlier_recipe(metrics), at_ends(searches)
+    heads = [title(name) + "†" * (name in marked) + "§" * (name in early) for name in datasets]
     lines, numbers = [], []
     for protocol, networks, methods in GROUPS:
         rows = {method: _row(means, protocol, method, datasets) for method in methods}
         rows = {method: row for method, row in rows.items() if row}
         for place, (method, row) in enumerate(rows.items()):
             first = f"{protocol}, {networks}" if place == 0 else ""
-            texts = [_text(name, method, rows) for name in datasets]
+            bound = {name for name in datasets if (protocol, name, method) in ends}
+            texts = [_text(name, method, rows) + "‡" * (name in bound) for name in datasets]
             lines.append([first, METHODS[method].label, *texts])
             numbers += [[protocol, networks, method, *one] for one in row.items()]
     notes = [*NOTES, *([DISCRETE] if marked & set(datasets) else [])]
+    notes += [EARLIER] if set(early) & set(datasets) else []
+    notes += [BOUND] if any("‡" in text for line in lines for text in line) else []
     caption = "UCI: NLL (↓) of networks and of ensembles"
     cells = pd.DataFrame(lines, columns=["", "Method", *heads])
     sheet = Sheet(cells, caption, "tab:uci-headline", notes, words=2)

@@ -17,6 +17,7 @@ from vwta.paper.methods import METHODS
 from vwta.paper.problems import title
 from vwta.paper.tables import Sheet, signed, write_sheet
 from vwta.paper.uci.comparison import over_splits
+from vwta.paper.uci.tables import EARLIER, OURS, earlier_recipe
 
 LEVEL = 0.95  # of intervals
 SIGNIFICANT = 0.01  # p-value from which on a difference is bold
@@ -47,7 +48,7 @@ SWITCHES = {
 }
 ABLATED = ("v_wta", "k_wta", "tk_hist", "mdn")
 COLUMNS = ["dataset", "protocol", "method", "other_protocol", "other_method"]
-NUMBERS = ["splits", "mean", "low", "high", "p"]
+NUMBERS = ["splits", "mean", "low", "high", "p", "seeds"]
 
 INTERVAL = (
     "Differences of NLL are paired: split by split, after the mean over networks of equal seeds. "
@@ -55,18 +56,23 @@ INTERVAL = (
     "so it is narrower than one over new data."
 )
 TEST = (
-    "Bold: p < .01 in Wilcoxon's signed-rank test; five splits, as of Protein, cannot reach this. "
+    "Bold: p < .01 in Wilcoxon's signed-rank test, not corrected for the number of tests; five "
+    "splits, as of Protein, cannot reach this, and are judged by their intervals."
 )
 
 
 class Difference(NamedTuple):
-    """A paired difference over splits, with its interval and the p-value of Wilcoxon's test."""
+    """A paired difference over splits, with its interval and the p-value of Wilcoxon's test.
+
+    `seeds` tells how many networks of a split are averaged, if any.
+    """
 
     splits: int
     mean: float
     low: float
     high: float
     p: float
+    seeds: int = 1
 
 
 def difference(a: pd.Series, b: pd.Series) -> Difference | None:
@@ -117,9 +123,12 @@ def write_paired(
             if any(part is not None for part in row.values()):
                 found += [_record(name, *sides, part) for name, part in row.items() if part]
                 lines.append([protocol, _minus(one, other), *map(_cell, row.values())])
-    cells = pd.DataFrame(lines, columns=["Protocol", "Difference", *map(title, datasets)])
+    early = earlier_recipe(metrics) if OURS in protocols else []
+    heads = [title(name) + "§" * (name in early) for name in datasets]
+    cells = pd.DataFrame(lines, columns=["Protocol", "Difference", *heads])
     caption = "UCI: paired differences of NLL between methods (negative: the first is better)"
-    sheet = Sheet(cells, caption, "tab:uci-paired", [INTERVAL, TEST], words=2)
+    notes = [INTERVAL, TEST, *([EARLIER] if set(early) & set(datasets) else [])]
+    sheet = Sheet(cells, caption, "tab:uci-paired", notes, words=2)
     numbers = pd.DataFrame(found, columns=[*COLUMNS, *NUMBERS])
     write_sheet(sheet, numbers, folder / "uci_paired")
 
@@ -143,6 +152,9 @@ def write_ablations(
         shown = [method for method in ABLATED if ("paper", name, method) in means]
         for method in shown:
             base = ("paper", method)
+            keys = [(protocol, name, method) for protocol in ("paper", *SWITCHES)]
+            networks = [values[key] for key in keys if key in values]
+            shared = pd.concat(networks, axis=1, join="inner", keys=range(len(networks)))
             row = {key: _compared(values, name, (key, method), base) for key in SWITCHES}
             found += [_record(name, (key, method), base, part) for key, part in row.items() if part]
             lines.append(
@@ -150,12 +162,14 @@ def write_ablations(
                     title(name) if method == shown[0] else "",
                     METHODS[method].label,
                     _plain(means["paper", name, method]),
+                    _plain(float(_by_split(shared[0]).mean(skipna=False))),
                     *map(_cell, row.values()),
                     _plain(means.get(("released", name, method), math.nan)),
                     _plain(printed.get((name, method), math.nan)),
                 ]
             )
-    heads = ["Dataset", "Method", "`paper`", *SWITCHES.values(), "`released`", "printed"]
+    ends = "`released`", "printed"
+    heads = ["Dataset", "Method", "`paper`", "`paper`, shared", *SWITCHES.values(), *ends]
     sheet = Sheet(
         cells=pd.DataFrame(lines, columns=heads),
         caption="UCI: NLL under `paper`, and what one switch towards `released` changes",
@@ -163,10 +177,13 @@ def write_ablations(
         notes=[
             INTERVAL,
             TEST,
-            "Switches do not add up. With the test rows as validation rows, networks are also "
-            "trained on a quarter more rows.",
+            "A difference is over the networks (seeds) that both protocols have. `paper` is the "
+            "mean over all of its networks, and `paper`, shared, over those with seeds that all "
+            "switches of a line have: start from there for switches with fewer networks. The csv "
+            "has the number of `seeds` of each difference. Switches do not add up. With the test "
+            "rows as validation rows, networks are also trained on a quarter more rows.",
         ],
-        spans=[("changed by", 3, 2 + len(SWITCHES))],
+        spans=[("changed by", 4, 3 + len(SWITCHES))],
         words=2,
     )
     numbers = pd.DataFrame(found, columns=[*COLUMNS, *NUMBERS])
@@ -199,16 +216,21 @@ def _compared(
 ) -> Difference | None:
     """The first minus the second, each a protocol and a method, on a data set.
 
-    Networks of a split are averaged first, those with seeds that both have. One that is not finite
-    makes the mean of its split so.
+    Networks of a split are averaged first, those with seeds that both have.
     """
     keys = [(protocol, dataset, method) for protocol, method in (one, other)]
     if any(key not in values for key in keys):
         return None
     both = pd.concat([values[key] for key in keys], axis=1, join="inner", keys=["a", "b"])
-    by_split = both.groupby("split")
-    means = by_split.mean().mask(by_split.count().lt(by_split.size(), axis=0))
-    return difference(means["a"], means["b"])
+    found = difference(_by_split(both["a"]), _by_split(both["b"]))
+    return found and found._replace(seeds=int(both.groupby("split").size().max()))
+
+
+def _by_split(values: pd.Series) -> pd.Series:
+    """Means over the networks of each split; one that is not finite makes them so."""
+    by_split = values.groupby("split")
+    means: pd.Series = by_split.mean().mask(by_split.count() < by_split.size())
+    return means
 
 
 def _record(

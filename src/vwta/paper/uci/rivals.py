@@ -16,7 +16,7 @@ from vwta.paper.methods import METHODS
 from vwta.paper.problems import title
 from vwta.paper.tables import Sheet, signed, write_sheet
 from vwta.paper.uci.paired import difference
-from vwta.paper.uci.tables import DECIMALS, DISCRETE, LABELS
+from vwta.paper.uci.tables import DECIMALS, DISCRETE, EARLIER, LABELS, earlier_recipe
 
 PROTOCOL = "ours"  # in which all methods have the same recipe
 COLUMNS = ("gaussian", "mdn", "tk_hist", "k_wta", "v_wta", "local_v_wta", "flow", "ngboost")
@@ -57,7 +57,8 @@ NOTES = (
     "validation rows: the best of the settings that a run tries (weights of the scores for V-WTA "
     "and K-WTA, learning rates for NGBoost, weight decays for all others), h of V-WTA, K-WTA and "
     "the histogram, the factor on all widths of local kernels, the number of NGBoost's trees, and "
-    "the epoch of MDN, Gaussian, local kernels and flow.",
+    "the epoch of MDN, Gaussian, local kernels and flow. Methods have equally many settings, "
+    "except where § is.",
 )
 COST = (
     "CPU seconds of training on a split, with all that is tried and trained again, and of 1,000 "
@@ -84,10 +85,12 @@ def write_rivals(
     marked = set(sizes.loc[sizes["discrete"].astype(bool), "dataset"])
     heads = ["Dataset", "Metric", "splits", *(METHODS[name].label for name in columns)]
     notes = [*NOTES, *([DISCRETE] if marked & set(datasets) else [])]
+    early = earlier_recipe(ours)
+    notes += [EARLIER] if early else []
     for name, shown in TABLES.items():
         lines, numbers = [], []
         for dataset in datasets:
-            head = title(dataset) + ("†" if dataset in marked else "")
+            head = title(dataset) + "†" * (dataset in marked) + "§" * (dataset in early)
             for place, (group, metric) in enumerate(_lines_of(shown)):
                 rows = ours[(ours["dataset"] == dataset) & (ours["metric"] == metric)]
                 found = _compared(rows, group, metric)

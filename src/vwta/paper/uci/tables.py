@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["TABLES", "write_protocols", "write_sizes", "write_tables"]
+__all__ = [
+    "EARLIER",
+    "OURS",
+    "TABLES",
+    "at_ends",
+    "earlier_recipe",
+    "write_protocols",
+    "write_sizes",
+    "write_tables",
+]
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,6 +41,7 @@ LABELS = {
 # Digits after the point as the paper prints them; three significant ones for other metrics.
 DECIMALS = {"nll": 2, "rmse": 2, "nll_dequantised": 2, "coverage90": 3, "pit": 3, "odds": 3}
 TABLES = (*PRINTED, "more")  # what :func:`write_tables` writes
+OURS, NEWEST = "ours", "local_v_wta"  # a protocol, and the method that its present recipe added
 
 STAR = "⋆ As reported by Lakshminarayanan et al. (2017); printed only."
 DISCRETE = (
@@ -41,6 +51,11 @@ DISCRETE = (
 BORDER = (
     "‡ Most searches for h ended at an end of their interval, so that the bandwidth is that of the "
     "interval: {}."
+)
+EARLIER = (
+    "§ Under `ours`, rows of an earlier recipe: not all methods have run. MDN and histogram tried "
+    "one weight decay, K-WTA and V-WTA two weights of the scores; one network a split is measured "
+    "alone."
 )
 DEVIATION = "±: standard deviation over the splits; NA: a single split. --: has not converged."
 BOLD = (
@@ -174,6 +189,30 @@ def write_protocols(
         words=2,
     )
     write_sheet(sheet, every.drop(columns=["best", "printed_best"]), folder / "uci_protocols")
+
+
+def earlier_recipe(metrics: pd.DataFrame) -> list[str]:
+    """UCI data sets whose numbers under `ours` are of an earlier recipe, see :data:`EARLIER`.
+
+    These lack a method that others have; where no data set has it, none is named.
+    """
+    rows = metrics[metrics["protocol"] == OURS]
+    newest = set(rows.loc[rows["method"] == NEWEST, "dataset"])
+    return [str(name) for name in rows["dataset"].unique() if newest and name not in newest]
+
+
+def at_ends(searches: pd.DataFrame) -> set[tuple[str, str, str]]:
+    """Where most searches for h of the UCI study ended at an end of their interval.
+
+    Arguments:
+        searches: as of :func:`write_tables`.
+
+    Returns:
+        Protocols, data sets and methods.
+    """
+    chosen = searches[searches["chosen"]]
+    shares = chosen.groupby(["protocol", "dataset", "method"])["border"].mean()
+    return set(shares.index[shares > 1 / 2])
 
 
 def _write_more(

@@ -1,27 +1,27 @@
 """Classes of the paper's numbers: by which reading of the paper each one is obtained.
 
-A number that is reproduced or better counts as obtained. Of the protocols, `literal` follows every
+A number is obtained under a protocol that reproduces it. Of the protocols, `literal` follows every
 sentence of the text, `paper` trains until convergence as the text says too, and `released` does
 what the published code does, also where the text says otherwise: whether it draws samples from
-another law, looks at test rows, or stops a solver early.
+another law, looks at test rows, or stops a solver early. A number that none of them reproduces,
+but that is better than printed under `paper`, is not obtained: it has a class of its own.
 """
 
 from __future__ import annotations
 
-__all__ = ["CLASSES", "GROUPS", "OBTAINED", "class_of", "group_of"]
+__all__ = ["BY_PROTOCOL", "CLASSES", "GROUPS", "NEITHER", "ONLY_BETTER", "class_of", "group_of"]
 
 from collections.abc import Mapping
 
 from vwta.paper.methods import METHODS, network_of
 
-OBTAINED = ("reproduced", "better")
 BY_PROTOCOL = {
     "literal": "from the text",
     "paper": "from the text, converged",
     "released": "by the published code only",
 }
-NEITHER, QUOTED = "neither", "quoted"
-CLASSES = (*BY_PROTOCOL.values(), NEITHER, QUOTED, "not comparable", "not run")
+ONLY_BETTER, NEITHER, QUOTED = "better than printed only", "neither", "quoted"
+CLASSES = (*BY_PROTOCOL.values(), ONLY_BETTER, NEITHER, QUOTED, "not comparable", "not run")
 GROUPS = ("WTA", "baseline", "quoted baseline", "size of a data set")
 
 
@@ -33,15 +33,21 @@ def class_of(verdicts: Mapping[str, str]) -> str:
             data sets, which no protocol changes.
 
     Example:
-        >>> class_of({"literal": "worse", "paper": "better", "released": "not run"})
+        >>> class_of({"literal": "worse", "paper": "reproduced", "released": "not run"})
         'from the text, converged'
+        >>> class_of({"literal": "worse", "paper": "better", "released": "reproduced"})
+        'by the published code only'
+        >>> class_of({"literal": "worse", "paper": "better", "released": "worse"})
+        'better than printed only'
     """
     words = {protocol: verdicts.get(protocol) for protocol in BY_PROTOCOL}
     words["literal"] = words["literal"] or words["paper"]
     for protocol, name in BY_PROTOCOL.items():
-        if words[protocol] in OBTAINED:
+        if words[protocol] == "reproduced":
             return name
-    if "worse" in words.values():
+    if words["paper"] == "better":
+        return ONLY_BETTER
+    if {"better", "worse"} & set(words.values()):
         return NEITHER
     return next(word for word in (QUOTED, "not comparable", "not run") if word in words.values())
 

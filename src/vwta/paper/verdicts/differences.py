@@ -1,7 +1,7 @@
 """The register of differences between the paper's text, its published code and this pipeline.
 
-Each effect is measured by two queries over our own numbers, and is their difference; or by one
-whose number is an effect already.
+Each effect is measured by two queries over our own numbers, and is their difference, of the
+networks (seeds) that both sides have; or by one whose number is an effect already.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def _effect(effect: Mapping[str, Any], study: str, evidence: Evidence) -> dict[s
     for query in queries:
         if "protocol" not in query:
             raise ValueError(f"the effect on {effect['of']}: each query needs a protocol")
-    frames = [select(evidence, study, "", query, effect.get("datasets")) for query in queries]
+    both = evidence.paired(study, queries)
+    frames = [select(both, study, "", query, effect.get("datasets")) for query in queries]
     found = {
         "effect_on": effect["of"],
         "query": " less ".join(f"({words(query)})" for query in queries),

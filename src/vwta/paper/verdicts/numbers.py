@@ -11,7 +11,9 @@ deviation, s_p is a stated tolerance of the metric. Counts must be equal.
 
 Standard deviations over splits are wide, and the splits are the paper's own. `strict` is the same
 verdict by standard errors, s / sqrt(n), of which there must be no more than `standard_errors`; it
-is given where the paper prints a standard deviation.
+is given where the paper prints a standard deviation. `verdict_large` is the same verdict by a
+larger test set than the paper's, where a run has measured one: the points alone shift the NLL of
+all methods together.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from vwta.paper.verdicts.selection import Evidence, select
 
 COUNTS = ("rows", "inputs")
 OWN_DATA = "ansyn"  # the paper's audio data
+LARGE = "_large"  # end of a metric's name, if it is of the larger test set
 
 
 @dataclass(frozen=True)
@@ -92,27 +95,37 @@ def judge(
     verdict = _word(found["difference"], found["margin"])
     if reported["metric"] in COUNTS and verdict != "reproduced":
         return {**found, "verdict": "not comparable", "reason": "the data have another count"}
-    return {**found, "verdict": verdict, "strict": _strict(reported, ours, rule)}
+    found |= {"verdict": verdict, "strict": _strict(reported, ours, rule)}
+    if large := _ours(reported, evidence, protocol, rule, LARGE):
+        there = _intervals(reported, large, rule)
+        word = _word(there["difference"], there["margin"])
+        found |= {"ours_large": large["ours"], "verdict_large": word}
+    return found
 
 
 def _quotation(reported: Mapping[str, Any]) -> dict[str, Any]:
     """The verdict on a number that the paper quotes: whether its source has the same."""
     pairs = (("printed", "in_source"), ("printed_deviation", "in_source_deviation"))
     if all(reported[a] == reported[b] or pd.isna(reported[b]) for a, b in pairs):
-        reason = "the same in its source; not run by the paper"
+        reason = f"the same in its source, {reported['quoted_from']}; not run by the paper"
         return {"verdict": "quoted", "rule": "equal to its source", "reason": reason}
     value, deviation = (reported[b] for _, b in pairs)
-    reason = f"misquoted: its source has {value:g} ± {deviation:g}"
+    reason = f"misquoted: {reported['quoted_from']} has {value:g} ± {deviation:g}"
     return {"verdict": "not comparable", "rule": "equal to its source", "reason": reason}
 
 
 def _ours(
-    reported: Mapping[str, Any], evidence: Evidence, protocol: str, rule: Rule
+    reported: Mapping[str, Any], evidence: Evidence, protocol: str, rule: Rule, end: str = ""
 ) -> dict[str, Any]:
-    """Our number in the paper's units, with its standard deviation and number of runs."""
+    """Our number in the paper's units, with its standard deviation and number of runs.
+
+    Arguments:
+        end: of the metric's name.
+    """
     study, metric = reported["study"], reported["metric"]
     names = rule.measured_as.get(study, {}).get(protocol, {})
-    query: dict[str, Any] = {"metric": names.get(metric, metric), "method": reported["measured_as"]}
+    name = f"{names.get(metric, metric)}{end}"
+    query: dict[str, Any] = {"metric": name, "method": reported["measured_as"]}
     query |= {key: [reported[key]] for key in ("K", "h") if pd.notna(reported[key])}
     datasets = None if study == "audio" else [reported["dataset"]]
     frame = select(evidence, study, protocol, query, datasets)
@@ -216,8 +229,6 @@ def _reason(
     for one in rule.not_comparable:
         if _meant(one, reported, protocol) and (ours or "protocols" not in one):
             return str(one["reason"])
-    if pd.isna(reported["printed"]):
-        return "the paper prints no number"
     if not ours:
         return ""
     if not math.isfinite(ours["ours"]):

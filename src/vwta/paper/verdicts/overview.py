@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["OF_TODAY", "of_today", "overview"]
+__all__ = ["OF_TODAY", "overview", "pages", "tolerances"]
 
 import json
 from collections.abc import Iterator
@@ -14,9 +14,15 @@ import pandas as pd
 from vwta.io.provenance import provenance
 from vwta.paper.studies import STUDIES
 from vwta.paper.tables import to_markdown
-from vwta.paper.verdicts.summary import classes, counts
+from vwta.paper.verdicts.summary import (
+    by_standard_errors,
+    classes,
+    counts,
+    on_larger_test_set,
+    without_verdict,
+)
 from vwta.paper.verdicts.table import Verdicts
-from vwta.paper.verdicts.tolerances import sentence
+from vwta.paper.verdicts.tolerances import for_readers, sentence
 
 INTRODUCTION = """\
 # Published runs
@@ -25,7 +31,20 @@ INTRODUCTION = """\
 README discusses its numbers. `make report` makes a page with every number and its verdict, in a
 minute.
 """
+TOLERANCES = "tolerances.md"
 OF_TODAY = "## Of today's code?"
+
+
+def pages(verdicts: Verdicts, folder: Path, verified: str) -> dict[str, str]:
+    """The pages about published results, by the names of their files; the overview is the last.
+
+    Arguments:
+        verdicts: all verdicts by the tables in the folder.
+        folder: the published results, a folder for each study.
+        verified: what `make verify` says of the tables.
+    """
+    text = overview(verdicts, folder) + of_today(verified)
+    return {TOLERANCES: tolerances(verdicts), "README.md": text}
 
 
 def overview(verdicts: Verdicts, folder: Path) -> str:
@@ -44,13 +63,20 @@ def overview(verdicts: Verdicts, folder: Path) -> str:
         f"Judged under the protocol `{verdicts.headline}`, which follows the paper's text; "
         "[verdicts.md](../verdicts.md) has the rule. The paper's numbers:",
         to_markdown(counts(numbers, "number")),
-        "The same numbers by the reading of the paper from which they are obtained: every sentence "
+        "The same numbers by the first reading of the paper that reproduces them: every sentence "
         "of the text (`literal`), training until convergence as the text says too (`paper`), or "
-        "the published code alone (`released`):",
+        "the published code (`released`). A number that none of them reproduces, but that is "
+        "better than printed under `paper`, is counted apart:",
         to_markdown(classes(numbers)),
+        on_larger_test_set(verdicts.table),
+        "Printed standard deviations are those over splits, which are wide, and the splits are the "
+        "paper's own. By two standard errors in place of one standard deviation the verdicts are:",
+        to_markdown(by_standard_errors(verdicts.table)),
+        "Numbers without a verdict:",
+        to_markdown(without_verdict(numbers)),
         "Its claims in words:",
         to_markdown(counts(claims, "claim")),
-        sentence(verdicts.tolerances),
+        f"{sentence(verdicts.tolerances)} [{TOLERANCES}]({TOLERANCES}) lists them.",
         "## Claims that do not hold throughout",
         "Beside our verdict stand those on the paper's own numbers, and on Lloyd's optimum in "
         "place of trained hypotheses, as far as there are any. A claim that the optimum fails is "
@@ -64,6 +90,18 @@ def overview(verdicts: Verdicts, folder: Path) -> str:
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
+def tolerances(verdicts: Verdicts) -> str:
+    """Verdicts on claims with half and twice their tolerances, as a page of markdown."""
+    return f"""\
+# Tolerances of claims
+
+`make publish` writes this page beside [README.md](README.md). {sentence(verdicts.tolerances)}
+They come first. The counts are those of the cases that hold.
+
+{to_markdown(for_readers(verdicts.tolerances)).strip()}
+"""
+
+
 def of_today(verified: str) -> str:
     """The end of the page: which tables were of other code when it was written, as markdown.
 
@@ -74,8 +112,12 @@ def of_today(verified: str) -> str:
     return f"""
 {OF_TODAY}
 
-`make verify` compares the code, configuration and data that each table names with today's. On
-{made["made"][:10]}, at revision {made["revision"][:7]}, it said:
+`make verify` compares the code, configuration and data that each table names with today's. A table
+is stale if code behind one of its parts has changed since, in more than comments. Changes that
+`make adopt` showed to change no bits do not count; of all others nothing is claimed, neither that
+the numbers would change nor that they would not. Two protocols had other names when some parts were
+made: `improved` is now `ours` in the UCI study and `paper` in the others, and `spread` is now
+`k_means_plus_plus`. On {made["made"][:10]}, at revision {made["revision"][:7]}, it said:
 
 ```
 {verified}

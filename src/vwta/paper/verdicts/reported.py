@@ -38,6 +38,7 @@ COLUMNS = {
     "scale": "float64",
     "in_source": "float64",
     "in_source_deviation": "float64",
+    "quoted_from": "str",
 }
 FILES = ("synthetic.csv", "uci.csv", "uci_sizes.csv", "audio.csv", "quoted.csv")
 SOURCES = ("printed", "read off")
@@ -53,7 +54,8 @@ def read(folder: Path) -> pd.DataFrame:
     `place` is the table or figure, `printed` the number, `printed_deviation` its standard deviation
     if the paper has one, `printed_runs` how many seeds or splits it averages. Our number is that of
     the method `measured_as`, times `scale`. A number that the paper quotes is `in_source`, with
-    `in_source_deviation`, in the paper that it is quoted from.
+    `in_source_deviation`, in the table that it is `quoted_from`. Cells in which the paper prints
+    `--` in place of a number are left out.
 
     Arguments:
         folder: has :data:`FILES`.
@@ -69,6 +71,7 @@ def read(folder: Path) -> pd.DataFrame:
     table["measured_as"] = table["measured_as"].fillna(table["method"])
     table["scale"] = table["scale"].fillna(1.0)
     table["id"] = [_name(row) for _, row in table.iterrows()]
+    table = table[table["printed"].notna()].reset_index(drop=True)
     table = table.reindex(columns=list(COLUMNS)).astype(COLUMNS)
     strange = sorted(set(table["source"]) - set(SOURCES))
     twice = table.loc[table["id"].duplicated(), "id"].tolist()
@@ -83,15 +86,14 @@ def read(folder: Path) -> pd.DataFrame:
 def as_evidence(table: pd.DataFrame) -> pd.DataFrame:
     """Numbers of the paper as rows of :mod:`vwta.paper.verdicts.evidence`, protocol `printed`.
 
-    They are in the units of the study. Cells without a number are left out, and so is what is
-    printed twice. A column `deviation` has the printed standard deviation.
+    They are in the units of the study. What is printed twice is there once. A column `deviation`
+    has the printed standard deviation.
     """
-    rows = table[table["printed"].notna()].copy()
-    rows = rows.assign(
+    rows = table.assign(
         protocol=PRINTED,
-        method=rows["measured_as"],
-        value=rows["printed"] / rows["scale"],
-        deviation=rows["printed_deviation"] / rows["scale"],
+        method=table["measured_as"],
+        value=table["printed"] / table["scale"],
+        deviation=table["printed_deviation"] / table["scale"],
         tuned=False,
         table=PRINTED,
     )

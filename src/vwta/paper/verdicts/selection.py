@@ -18,6 +18,7 @@ from __future__ import annotations
 
 __all__ = ["KEYS", "VALUES", "Evidence", "select", "shared", "words"]
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -81,6 +82,38 @@ class Evidence:
             rows = rows[(rows["metric"] == metric) & (rows["method"] == method)]
             self._means[key] = _means(_at(rows, tuned), by_split)
         return self._means[key]
+
+    def paired(self, study: str, queries: Sequence[Query]) -> Evidence:
+        """The same numbers of a study, of networks that all queries' protocols have.
+
+        For each data set and K, those with seeds that not all of them have are left out.
+
+        Arguments:
+            study: the study.
+            queries: each with a protocol.
+        """
+        where = ["dataset", "K"]
+        seeds = []
+        for query in queries:
+            rows = self.rows(study, query["protocol"])
+            rows = rows[(rows["metric"] == query["metric"]) & (rows["method"] == query["method"])]
+            rows = rows[rows["seed"].notna()].fillna({"K": -1})
+            seeds.append({key: set(part) for key, part in rows.groupby(where)["seed"]})
+        common = {
+            key: set.intersection(*(each[key] for each in seeds))
+            for key in set.intersection(*map(set, seeds))
+        }
+        found = copy.copy(self)
+        found._means, found._rows = {}, {}
+        for name in {query["protocol"] for query in queries}:
+            rows = self.rows(study, name)
+            keys = zip(rows["dataset"], rows["K"].fillna(-1), rows["seed"], strict=True)
+            kept = [
+                pd.isna(seed) or (dataset, K) not in common or seed in common[dataset, K]
+                for dataset, K, seed in keys
+            ]
+            found._rows[study, name] = rows[np.array(kept, bool)]
+        return found
 
     def printed_h(self, study: str, metric: str, method: str, dataset: str) -> list[float]:
         """Bandwidths of the paper's own numbers of a data set, or of others if it has none."""

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["classes", "counts", "differences_for_readers", "markdown", "terminal"]
+__all__ = [
+    "by_standard_errors",
+    "classes",
+    "counts",
+    "differences_for_readers",
+    "markdown",
+    "on_larger_test_set",
+    "terminal",
+    "without_verdict",
+]
 
 import math
 import textwrap
@@ -12,7 +21,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from vwta.paper.tables import to_markdown
-from vwta.paper.verdicts.classes import CLASSES
+from vwta.paper.verdicts.classes import BY_PROTOCOL, CLASSES, NEITHER
 from vwta.paper.verdicts.comparisons import rounded
 from vwta.paper.verdicts.table import CLAIM_WORDS, NUMBER_WORDS, Verdicts
 from vwta.paper.verdicts.tolerances import sentence
@@ -29,7 +38,7 @@ def terminal(verdicts: Verdicts) -> str:
     claims, numbers = (headline[headline["kind"] == kind] for kind in ("claim", "number"))
     lines = [_about(verdicts), ""]
     lines += ["Numbers", *_aligned(counts(numbers, "number")), f"  {_strictly(numbers)}", ""]
-    lines += ["Numbers by what they are obtained from", *_aligned(classes(numbers)), ""]
+    lines += ["Numbers by what reproduces them", *_aligned(classes(numbers)), ""]
     lines += ["Claims", *_aligned(counts(claims, "claim"))]
     lines += [*_wrapped(f"  {sentence(verdicts.tolerances)}", "  "), ""]
     for study, part in claims.groupby("study", sort=False):
@@ -108,6 +117,53 @@ def classes(numbers: pd.DataFrame) -> pd.DataFrame:
     table.loc[("all", ""), :] = table.sum()
     table.insert(0, "numbers", table.sum(axis=1))
     return table.astype(int).rename_axis(columns=None).reset_index()
+
+
+def by_standard_errors(table: pd.DataFrame) -> pd.DataFrame:
+    """Verdicts by two standard errors, of numbers whose standard deviation the paper prints.
+
+    Arguments:
+        table: verdicts under all protocols; those that give classes are counted.
+    """
+    rows = table[(table["strict"] != "") & table["protocol"].isin(BY_PROTOCOL)]
+    keys = [rows[name].rename(name) for name in ("study", "group", "protocol")]
+    counted = pd.crosstab(keys, rows["strict"]).reindex(columns=NUMBER_WORDS[:3], fill_value=0)
+    counted.insert(0, "numbers", counted.sum(axis=1))
+    order = {name: place for place, name in enumerate(table["protocol"].unique())}
+    counted = counted.rename_axis(columns=None).reset_index()
+    return counted.sort_values(
+        ["study", "group", "protocol"],
+        key=lambda column: column.map(order) if column.name == "protocol" else column,
+    )
+
+
+def on_larger_test_set(table: pd.DataFrame) -> str:
+    """How verdicts on numbers change on a larger test set, by protocol; empty if there is none.
+
+    Arguments:
+        table: verdicts under all protocols.
+    """
+    texts = []
+    for protocol, rows in table[table["verdict_large"] != ""].groupby("protocol", sort=False):
+        counted = [
+            f"{(rows['verdict'] == word).sum()} and {(rows['verdict_large'] == word).sum()} "
+            f"are {word}"
+            for word in NUMBER_WORDS[:3]
+        ]
+        missed = ((rows["class_"] == NEITHER) & (rows["verdict_large"] == "reproduced")).sum()
+        texts.append(
+            f"Under `{protocol}`, {len(rows)} numbers were measured on a larger test set too. On "
+            f"the test set of the paper's size and on the larger one {', '.join(counted)}. Of the "
+            f"class `{NEITHER}` the larger one reproduces {missed}."
+        )
+    return " ".join(texts)
+
+
+def without_verdict(numbers: pd.DataFrame) -> pd.DataFrame:
+    """Why numbers have no verdict, and how many."""
+    rows = numbers[numbers["verdict"].isin(["not comparable", "not run"])]
+    keys = ["study", "verdict", "reason"]
+    return rows.groupby(keys, sort=False).size().rename("numbers").reset_index()
 
 
 def _strictly(numbers: pd.DataFrame) -> str:

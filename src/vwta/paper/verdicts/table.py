@@ -44,6 +44,8 @@ COLUMNS = {
     "margin": "float64",  # the largest difference that is allowed
     "verdict": "str",
     "strict": "str",
+    "ours_large": "float64",  # on a larger test set, if it was measured
+    "verdict_large": "str",
     "rule": "str",
     "reason": "str",
     "remark": "str",

@@ -142,7 +142,9 @@
         ["Its runs", details.printed_runs],
         ["Ours", ours], ["Our interval", interval(details.low, details.high)],
         ["Our runs", details.runs], ["Allowed difference", round(details.margin)], ["Rule", details.rule],
-        ["By standard errors", details.strict], ["Reason", details.reason], ["Remark", details.remark],
+        ["By standard errors", details.strict],
+        ["On a larger test set", details.verdict_large && `${round(details.ours_large)}: ${details.verdict_large}`],
+        ["Reason", details.reason], ["Remark", details.remark],
       ]));
       const found = ours === "–" ? [] : origins(row.dataset, details);
       if (found.length) text.append(make("h3", "Where it comes from"), ...found.map(tell));
