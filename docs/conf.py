@@ -43,7 +43,7 @@ def add_findings(app: Any, name: str, source: list[str]) -> None:
     """The findings stand in README alone, and are shown on a page of the site, too."""
     if name == "findings":
         readme = (HERE.parent / "README.md").read_text()
-        found = readme.split("## What we found")[1].split("## Reproduce")[0]
+        found = readme.split("## What we found")[1].split("\n## ")[0]
         source[0] += found.replace("](docs/", "](")
 
 

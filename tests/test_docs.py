@@ -22,6 +22,22 @@ EXAMPLES = sorted((ROOT / "docs/examples").glob("*.py"))
 RUN = {"README.md", "data.md", "heads.md", "local_kernels.md", "networks.md", "quickstart.md"}
 
 
+# Blocks of other kinds, and why they are not run as they stand.
+NOT_RUN = {
+    ("CONTRIBUTING.md", ""): "targets of make, which are those of CI, and chunks of full runs",
+    ("README.md", ""): "installs packages and runs the pipeline; tests/test_package.py installs",
+    ("architecture.md", "mermaid"): "a picture",
+    ("cloud.md", ""): "needs an account of a cloud; tests/cluster runs stand-ins",
+    ("data.md", "yaml"): "a part of a configuration; tests/paper/uci fit tables of users",
+    (
+        "elsewhere.md",
+        "",
+    ): "makes rules of other projects; tests/workflow/test_elsewhere.py has them",
+    ("quickstart.md", ""): "installs the package; its commands `vwta` are run here",
+    ("verdicts.md", ""): "a command on published results; tests/paper/verdicts runs it",
+}
+
+
 def blocks(path: Path) -> str:
     """All Python blocks of a page, one after the other."""
     return "\n".join(re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL))
@@ -57,10 +73,10 @@ def test_quickstart(
     assert abs(likeliest["probability"] - 0.8) < 0.12
     assert abs(likeliest["mean"] - 200_000) < 20_000
     assert names["covered"].mean() > 0.8  # type: ignore[attr-defined]
+    assert "log-likelihood, an MDN" in capsys.readouterr().out
     likelihood = names["diagnosis"].log_likelihood  # type: ignore[attr-defined]
     assert likelihood["model"].mean > likelihood["kernel density without inputs"].mean
     assert (tmp_path / "diagnosis.html").stat().st_size > 10_000
-    assert capsys.readouterr().out
     for line in commands(ROOT / "docs/quickstart.md"):
         options = ["--steps", "50"] if line.startswith("vwta fit") else []
         assert main([*shlex.split(line)[1:], *options]) == 0
@@ -123,8 +139,16 @@ def test_page_about_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_every_page_with_code_is_known() -> None:
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
     assert {page.name for page in pages if blocks(page)} == RUN
+    found = {(page.name, kind) for page in pages for kind in other_blocks(page)}
+    assert found == set(NOT_RUN)
+
+
+def other_blocks(path: Path) -> set[str]:
+    """Kinds of a page's blocks that are neither Python nor directives of Sphinx."""
+    fences = re.findall(r"^ *```(.*)$", path.read_text(), re.MULTILINE)
+    return {kind for kind in fences[::2] if kind != "python" and not kind.startswith("{")}
 
 
 def test_reference_has_every_public_name() -> None:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from bimodal import two_modes
 
+from vwta import __version__
 from vwta.cli.main import main
 
 FAST = ["--steps", "100", "--hypotheses", "4", "--head", "voronoi"]
@@ -42,7 +43,7 @@ def test_predict(folder: Path) -> None:
     arguments = ["predict", str(folder / "m.vwta"), str(folder / "houses.csv"), "-o", str(output)]
     assert main([*arguments, "--quantiles", "0.1,0.9"]) == 0
     found = pd.read_csv(output)
-    assert list(found)[:4] == ["price_mean", "price_std", "price_q0.1", "price_q0.9"]
+    assert list(found)[:5] == ["row", "price_mean", "price_std", "price_q0.1", "price_q0.9"]
     assert "scenario2_probability" in found
     odds = found.filter(regex="_probability").sum(axis=1)
     assert ((odds > 0.5) & (odds <= 1 + 1e-9)).all()
@@ -86,9 +87,49 @@ def test_diagnose(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Predictions of price" in page.read_text()
 
 
+def test_every_row_has_its_line(folder: Path) -> None:
+    table, output = folder / "few.csv", folder / "few_predicted.csv"
+    table.write_text("id,a,b,kind\n01,0.1,,flat\n,,,\n03,0.5,0.2,house\n")
+    assert main(["predict", str(folder / "m.vwta"), str(table), "--keep", "id", "-o",
+                 str(output)]) == 0  # fmt: skip
+    found = pd.read_csv(output, dtype={"id": str})
+    assert found["row"].tolist() == [1, 2, 3]
+    assert found["id"].tolist()[::2] == ["01", "03"]
+    assert np.isfinite(found["price_mean"]).all()
+
+
+@pytest.mark.filterwarnings("always::vwta.estimator.columns.DataWarning")
+def test_warnings_do_not_show_code(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "far.csv").write_text("a,b,kind\n1e9,0,flat\n")
+    assert main(["predict", str(folder / "m.vwta"), str(folder / "far.csv"), "-o",
+                 str(folder / "far_predicted.csv")]) == 0  # fmt: skip
+    assert capsys.readouterr().err.startswith("vwta: warning: X, column 'a', row 0 (counted from")
+
+
+FIT = ["fit", "houses.csv", "--target", "a"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["predict", "m.vwta", "houses.csv", "-o", "houses.csv"], "houses.csv would be replaced"),
+        (["sample", "m.vwta", "houses.csv", "-o", "./houses.csv"], "houses.csv would be replaced"),
+        (["diagnose", "m.vwta", "houses.csv", "-o", "houses.csv"], "houses.csv would be replaced"),
+        (["explore", "m.vwta", "-o", "m.vwta"], "m.vwta would be replaced. Remedy: name another"),
+        ([*FIT, "--predict", "other.csv", "model.vwta.csv", "-o", "model.vwta.csv"], "be replaced"),
+        ([*FIT, "-o", "."], ". is a folder. Remedy: name a file to write"),
+        ([*FIT, "-o", "none/m.vwta"], "there is no folder none. Remedy: make it first"),
+        ([*FIT, "-o", "/proc/m.vwta"], "nothing can be written to /proc ("),
+        ([*FIT, "--seed", "-1"], "--seed -1. Remedy: give a whole number from 0"),
+        ([*FIT, "--calibrate", "1"], "--calibrate 1.0. Remedy"),
+        ([*FIT, "--delimiter", ";;"], "--delimiter ';;'. Remedy: give one sign"),
+        ([*FIT, "--delimiter", ""], "--delimiter ''. Remedy: give one sign"),
+        ([*FIT, "--predict", "new.csv", "out.csv"], "new.csv, line 1: there is no column 'price'"),
+        (["sample", "m.vwta", "houses.csv", "-o", "o.csv", "--seed", "-1"], "--seed -1. Remedy"),
+        (
+            ["predict", "m.vwta", "houses.csv", "-o", "o.csv", "--keep", "idd"],
+            "no column 'idd'; the columns are",
+        ),
         (["fit", "houses.csv", "--target", "prize"], "no column 'prize' (did you mean 'price'?)"),
         (["fit", "houses.csv", "--target", "kind"], "line 2, column 'kind': '"),
         (["fit", "houses.csv", "--target", "b"], "line 2, column 'b': the target is missing; 20"),
@@ -117,13 +158,25 @@ def test_message(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("a model was fitted")
+
+    monkeypatch.setattr("vwta.estimator.regressor.fit_heads", never)
     monkeypatch.chdir(folder)
     (folder / "new.csv").write_text("a,b\n1,2\n")
+    (folder / "other.csv").write_text("b,price,kind\n1,2,flat\n")
     assert main(arguments) == 1
     error = capsys.readouterr().err
     assert error.startswith("vwta: ")
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == f"vwta {__version__}\n"
 
 
 def test_help_lists_all_commands(capsys: pytest.CaptureFixture[str]) -> None:

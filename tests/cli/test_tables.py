@@ -24,6 +24,15 @@ def test_numbers_texts_and_missing_cells(tmp_path: Path) -> None:
     assert table["note"].tolist() == ["a, b", None, "x"]
 
 
+def test_lines_without_values(tmp_path: Path) -> None:
+    path = file(tmp_path, "a,b\n1,2\n,\n\n3,4\n , \n")
+    np.testing.assert_array_equal(read(path, Layout())["a"], [1, 3])
+    np.testing.assert_array_equal(read(path, Layout(), blank=True)["a"], [1, np.nan, 3, np.nan])
+    path = file(tmp_path, "a\n1\n\n3\n\n", "one.csv")
+    np.testing.assert_array_equal(read(path, Layout())["a"], [1, 3])
+    np.testing.assert_array_equal(read(path, Layout(), blank=True)["a"], [1, np.nan, 3])
+
+
 def test_decimal_commas(tmp_path: Path) -> None:
     path = file(tmp_path, "area;price\n1,5;1e3\n-2,25;7\n")
     np.testing.assert_array_equal(read(path, Layout(decimal=","))["area"], [1.5, -2.25])

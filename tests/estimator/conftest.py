@@ -28,6 +28,7 @@ def plane() -> dict[str, VoronoiRegressor]:
         "voronoi": VoronoiRegressor(head="voronoi", **options).fit(X, Y),
         "kernel": VoronoiRegressor(head="kernel", members=2, **options).fit(X, Y),
         "local": VoronoiRegressor(head="local", **options).fit(X, Y),
+        "mdn": VoronoiRegressor(head="mdn", members=2, **options).fit(X, Y),
     }
 
 

@@ -24,8 +24,22 @@ def test_value_that_is_missing_in_prediction_alone_becomes_the_median() -> None:
     assert columns.inputs == 1
 
 
-def test_constant_column_becomes_zero() -> None:
-    assert (Columns.learn(np.full((3, 1), 1e9)).encode(np.full((2, 1), 1e9)) == 0).all()
+@pytest.mark.parametrize("new", [1e9, 0.0])
+def test_constant_column_becomes_zero(new: float) -> None:
+    assert (Columns.learn(np.full((3, 1), 1e9)).encode(np.full((2, 1), new)) == 0).all()
+
+
+def test_far_numbers_move_to_three_standard_deviations_beyond_the_training_values() -> None:
+    columns = Columns.learn(np.array([[-1.0, 7.0], [1.0, 7.0]]))
+    X = np.array([[0.0, 7.0], [-1e300, 7.0], [1e9, 8.0], [np.nan, 7.0]])
+    np.testing.assert_allclose(columns.encode(X)[:, 0], [0, -4, 4, 0])
+    message = (
+        r"X, column 0, row 1 \(counted from 0\): -1e.300 is taken as -4, as .* -1 to 1; 2 such "
+        "values; 2 such columns. Remedy: correct"
+    )
+    with pytest.warns(DataWarning, match=message):
+        columns.warn_of_far(X)
+    columns.warn_of_far(X[:1])
 
 
 def test_categories_of_pandas() -> None:
@@ -45,6 +59,16 @@ def test_categories_of_pandas() -> None:
     assert (columns.encode(new)[0, :5] == 0).all()  # unknown categories
 
 
+def test_intervals_and_periods_of_pandas_are_categories() -> None:
+    table = pd.DataFrame({"size": [1.0, 2.0, 9.0], "month": ["2020-01", "2020-02", "2020-01"]})
+    table["size"] = pd.cut(table["size"], [0, 5, 10])
+    table["month"] = pd.PeriodIndex(table["month"], freq="M")
+    columns = Columns.learn(table)
+    np.testing.assert_array_equal(columns.encode(table), [[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0]])
+    again = Columns.from_json(json.loads(json.dumps(columns.to_json())))
+    np.testing.assert_array_equal(again.encode(table), columns.encode(table))
+
+
 def test_text_of_numbers_is_numbers() -> None:
     X = np.array([["1.5", "a"], ["2.5", "b"]], dtype=object)
     np.testing.assert_allclose(Columns.learn(X).encode(X)[:, 0], [-1, 1])
@@ -59,7 +83,11 @@ def test_json_keeps_everything() -> None:
 @pytest.mark.parametrize(
     ("X", "error", "message"),
     [
-        (np.array([[1.0], [np.inf]]), ValueError, "column 0, row 1: inf .* Remedy: correct"),
+        (
+            np.array([[1.0], [np.inf]]),
+            ValueError,
+            r"column 0, row 1: inf is not finite\. Remedy: correct",
+        ),
         (np.full((3, 1), np.nan), ValueError, "column 0: all 3 values are missing. Remedy"),
         (pd.DataFrame({"day": pd.to_datetime(["2020-01-01"])}), TypeError, "'day' holds datetime"),
         (np.array([[{}]], dtype=object), TypeError, "must be a string or a number, found {}"),

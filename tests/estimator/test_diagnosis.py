@@ -125,6 +125,14 @@ def test_several_columns(plane: dict[str, VoronoiRegressor], head: str) -> None:
     plane[head].calibration_ = None
 
 
+def test_other_models_stand_beside(models: dict[str, VoronoiRegressor]) -> None:
+    X = np.random.default_rng(0).uniform(-1, 1, (40, 2))
+    y = models["voronoi"].predict_dist(X).sample(random_state=0)
+    result = models["voronoi"].diagnose(X, y, beside={"an MDN": models["mdn"]})
+    assert np.isclose(result.log_likelihood["an MDN"].mean, models["mdn"].score(X, y))
+    assert "log-likelihood, an MDN" in str(result)
+
+
 def test_directions(sphere: dict[str, VoronoiRegressor]) -> None:
     X = np.linspace(-1, 1, 50)[:, None]
     y = sphere["mdn"].predict_dist(X).sample(random_state=0)

@@ -85,6 +85,21 @@ def test_samples_follow_the_law(models: Models, head: str) -> None:
     assert law.sample().shape == (5,)
 
 
+def test_seeds_and_numbers_of_samples(models: Models) -> None:
+    law = models["mdn"].predict_dist(X[:2])
+    first, second = (law.sample(5, np.random.RandomState(3)) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert law.sample(0).shape == (0, 2)
+    with pytest.raises(ValueError, match=r"n is -1\. Remedy: give a number of samples from 0 on"):
+        law.sample(-1)
+    with pytest.raises(ValueError, match=r"random_state is 'a'\. Remedy: give a whole number from"):
+        law.sample(2, "a")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"q is 2\. Remedy: give probabilities from 0 to 1"):
+        law.quantile(2)
+    with pytest.raises(ValueError, match=r"column 3\. Remedy: choose 0$"):
+        law.marginal(3)
+
+
 def test_rows_can_be_taken(models: Models) -> None:
     law = models["voronoi"].predict_dist(X)
     assert len(law) == 40
@@ -145,7 +160,7 @@ def test_unit_of_the_target_enters_the_density(models: Models) -> None:
     )
 
 
-@pytest.mark.parametrize("head", ["voronoi", "kernel", "local"])
+@pytest.mark.parametrize("head", ["voronoi", "kernel", "mdn", "local"])
 def test_targets_in_the_plane(plane: Models, head: str) -> None:
     law = plane[head].predict_dist(X[:4])
     assert law.mean.shape == law.variance.shape == law.mode.shape == (4, 2)
@@ -160,7 +175,7 @@ def test_targets_in_the_plane(plane: Models, head: str) -> None:
         law.quantile(0.5)
 
 
-@pytest.mark.parametrize("head", ["voronoi", "local"])
+@pytest.mark.parametrize("head", ["voronoi", "mdn", "local"])
 def test_density_in_the_plane_is_one_in_all(plane: Models, head: str) -> None:
     law = plane[head].predict_dist(X[:1])
     a, b = np.linspace(20, 180, 300), np.linspace(-4e-3, 4e-3, 100)
@@ -169,20 +184,18 @@ def test_density_in_the_plane_is_one_in_all(plane: Models, head: str) -> None:
     assert total == pytest.approx(1, abs=0.02)
 
 
-@pytest.mark.parametrize("head", ["voronoi", "kernel", "local"])
+@pytest.mark.parametrize("head", ["voronoi", "kernel", "mdn", "local"])
 def test_marginals(plane: Models, head: str) -> None:
     law = plane[head].predict_dist(X[:4])
     samples = law.sample(1500, random_state=1)
     for column in (0, 1):
         marginal = law.marginal(column)
         assert marginal.mean.shape == (4,)
-        tolerance = {"voronoi": 0.15, "kernel": 1e-9, "local": 0.15}[head] * law.std[
-            :, column
-        ].max()
+        tolerance = {"kernel": 1e-9, "mdn": 1e-9}.get(head, 0.15) * law.std[:, column].max()
         np.testing.assert_allclose(marginal.mean, law.mean[:, column], atol=tolerance, rtol=1e-9)
         ranks = marginal.cdf(samples[..., column])
         assert np.abs(np.sort(ranks, 0) - (np.arange(1500)[:, None] + 0.5) / 1500).max() < 0.07
-    with pytest.raises(ValueError, match=r"column 'price'\. Remedy: choose one of 0 to 1"):
+    with pytest.raises(ValueError, match=r"column 'price'\. Remedy: choose 0 to 1"):
         law.marginal("price")
 
 
@@ -235,12 +248,17 @@ def test_highest_density_regions_have_their_mass(models: Models, head: str) -> N
     assert (inside >= region.log_threshold[region.row].numpy() - 1e-9).all()
 
 
-@pytest.mark.parametrize("head", ["voronoi", "local"])
+@pytest.mark.parametrize("head", ["voronoi", "mdn", "local"])
 def test_scenarios_and_regions_in_the_plane(plane: Models, head: str) -> None:
     law = plane[head].predict_dist(X[:4])
     table = law.scenarios()
     assert {"mean_0", "mean_1", "peak_0", "probability"} <= set(table)
     assert (np.abs(table["mean_1"]) < 0.01).all()
+    for j in (0, 1):
+        assert (table[f"lower_{j}"] < table[f"mean_{j}"]).all()
+        assert (table[f"mean_{j}"] < table[f"upper_{j}"]).all()
+    one = law.scenarios(valley=1e-9)  # all is one scenario, whose ends are quantiles of the law
+    np.testing.assert_allclose(law.marginal(0).cdf(one["lower_0"].to_numpy()), 0.05, atol=0.04)
     samples = law.sample(400, random_state=0)
     inside = np.exp(law.log_prob(samples)) >= np.exp(law.hdr(0.7).log_threshold.numpy())
     np.testing.assert_allclose(inside.mean(0), 0.7, atol=0.12)

@@ -54,6 +54,24 @@ def test_another_process_and_columns_of_all_kinds(tmp_path: Path) -> None:
     assert done.stdout == f"['u', 'v'] {total}\n"
 
 
+def test_parameters_of_numpy_as_grid_searches_give_them(tmp_path: Path) -> None:
+    model = VoronoiRegressor(
+        n_hypotheses=np.int64(3),
+        head=np.str_("kernel"),
+        members=np.arange(2, 3)[0],
+        hidden=(np.int64(8),),
+        steps=np.int32(5),
+        learning_rate=np.float32(0.005),
+        refit=np.False_,
+        random_state=np.int64(7),
+    )
+    model.fit(X, Y).save(tmp_path / "m.vwta")
+    again = load(tmp_path / "m.vwta")
+    assert again.get_params() == model.get_params()
+    assert type(again.n_hypotheses) is int
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
 def test_file_is_safetensors(models: dict[str, VoronoiRegressor], tmp_path: Path) -> None:
     models["mdn"].save(tmp_path / "m.vwta")
     with safe_open(tmp_path / "m.vwta", framework="pt") as file:

@@ -21,7 +21,12 @@ FAST: dict[str, Any] = {"n_hypotheses": 3, "steps": 30, "hidden": (16,), "refit"
 # No check is left out. The tag `poor_score` says that scores are log-likelihoods, not R^2.
 @pytest.mark.filterwarnings("ignore::vwta.estimator.columns.DataWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([VoronoiRegressor(head="voronoi", **FAST)])
+@parametrize_with_checks(
+    [
+        VoronoiRegressor(head="voronoi", **FAST),
+        VoronoiRegressor(**{**FAST, "steps": 2, "hidden": (4,)}),  # the default head, `auto`
+    ]
+)
 def test_check_estimator(estimator: VoronoiRegressor, check: Callable[[Any], None]) -> None:
     check(estimator)
 

@@ -1,5 +1,6 @@
 """Pictures show the numbers of the laws that they are drawn from."""
 
+import math
 from collections.abc import Iterator
 
 import matplotlib.pyplot as plt
@@ -12,6 +13,7 @@ from matplotlib.patches import Ellipse
 from numpy.typing import NDArray
 
 from vwta import plot
+from vwta.estimator.axes import AxisComponents
 from vwta.estimator.conformal import Calibration
 from vwta.estimator.predicted import PredictedLaw
 from vwta.estimator.targets import Targets
@@ -59,6 +61,14 @@ def test_density_is_the_density() -> None:
     assert ax.lines[1].get_xdata()[0] == 71.0
 
 
+def test_legend_hides_no_power_of_ten() -> None:
+    wide = Targets("line", [3e5], [1e5], flat=True)
+    ax = plot.density(law([[[-2.0], [2.0]]], [[0.5, 0.5]], wide))
+    ax.figure.canvas.draw()
+    assert not ax.yaxis.get_offset_text().get_text()
+    assert ax.yaxis.get_ticklabels()[1].get_text().endswith("06")
+
+
 def test_fan_has_the_regions() -> None:
     ax = plot.fan(on_the_line(), [1.0, 0.0], y=[80.0, 70.0], levels=[0.9], label="area")
     (blades,) = [c for c in ax.collections if isinstance(c, PolyCollection)]
@@ -81,6 +91,10 @@ def test_cells_are_in_the_unit_of_the_targets() -> None:
     ax = plot.cells(in_the_plane("kernel"))
     assert [(round(e.width, 6), round(e.height, 6)) for e in ax.patches] == [(0.6, 0.0006)] * 3
     assert all(isinstance(e, Ellipse) for e in ax.patches)
+    points, wide = torch.zeros(1, 1, 2), torch.tensor([[[0.0, math.log(4.0)]]])
+    atoms = AxisComponents(points.double(), torch.zeros(1, 1).double(), wide.double())
+    (ellipse,) = plot.cells(PredictedLaw([atoms], "mdn", 0.5, PLANE)).patches
+    assert np.allclose([ellipse.width, ellipse.height], [1.0, 2e-3])  # one standard deviation
 
 
 def test_density_in_the_plane() -> None:
@@ -117,6 +131,8 @@ def test_bandwidth_marks_that_of_the_model() -> None:
     assert np.isclose(values[0], on_the_line().with_number(h[0]).log_prob(y).mean())
     assert values[0] < values[place]
     assert list(ax.lines[1].get_data()[0]) == [0.3]
+    ax.figure.canvas.draw()
+    assert ax.get_legend().get_window_extent().y0 >= ax.get_window_extent().y1 - 1
 
 
 def test_calibration_counts_covered_targets() -> None:

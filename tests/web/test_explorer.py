@@ -15,7 +15,8 @@ from browsing import FOUND, NAMES, Browser
 
 from vwta import VoronoiRegressor
 from vwta.cli.main import main
-from vwta.estimator.exploring import explore
+from vwta.estimator.columns import Numbers
+from vwta.estimator.exploring import _values, explore
 from vwta.estimator.predicted import masses_of
 
 QUICK = {"n_hypotheses": 5, "steps": 40, "hidden": (16,), "random_state": 0, "refit": False}
@@ -47,6 +48,7 @@ def models(table: pd.DataFrame) -> dict[str, VoronoiRegressor]:
         "cells": VoronoiRegressor(head="voronoi", **QUICK).fit(X, pair),
         "box": VoronoiRegressor(head="voronoi", space="box", members=2, **QUICK).fit(X, pair),
         "kernels": VoronoiRegressor(head="kernel", **QUICK).fit(X, pair),
+        "axes": VoronoiRegressor(head="mdn", members=2, **QUICK).fit(X, pair),
         "local": VoronoiRegressor(head="local", **QUICK).fit(X, pair),
         "continuous": VoronoiRegressor(head="continuous", members=2, **QUICK).fit(
             X, table["price"]
@@ -54,9 +56,18 @@ def models(table: pd.DataFrame) -> dict[str, VoronoiRegressor]:
     }
 
 
+def test_sliders_stay_within_the_training_values() -> None:
+    """Two standard deviations below the mean of a skewed column nothing was seen."""
+    values = np.exp(np.random.default_rng(0).normal(size=200))
+    column = Numbers.learn("area", values)
+    slider = _values(column, 9)
+    assert slider[0] == values.min() > column.mean - 2 * column.scale
+    assert slider[-1] == pytest.approx(column.mean + 2 * column.scale)
+
+
 @in_browser
 @pytest.mark.parametrize(
-    "name", ["line", "average", "cells", "box", "kernels", "local", "continuous"]
+    "name", ["line", "average", "cells", "box", "kernels", "axes", "local", "continuous"]
 )
 def test_densities_are_the_library_s(
     models: dict[str, VoronoiRegressor], browser: Browser, tmp_path: Path, name: str
@@ -70,7 +81,7 @@ def test_densities_are_the_library_s(
     browser.run(f"{field}.value = 3; {field}.dispatchEvent(new Event('input', {{bubbles: true}}))")
     browser.wait("vwta.model.drawn > 1")
     column = models[name].columns_.columns[0]
-    a = np.linspace(column.mean - 2 * column.scale, column.mean + 2 * column.scale, 31)[3]
+    a = _values(column, 31)[3]
     kind = browser.run("document.forms.controls.elements.f0.selectedOptions[0].textContent")
     others = {place: models[name].columns_.columns[place].median for place in (1, 2)}
     row = pd.DataFrame({"a": [a], "b": [others[1]], "c": [others[2]], "kind": [kind]})

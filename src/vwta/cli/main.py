@@ -11,10 +11,11 @@ __all__ = ["main"]
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
-from importlib.metadata import entry_points
+from importlib.metadata import entry_points, version
 
-from vwta.cli.models import add_commands
+from vwta.cli.arguments import add_commands
 from vwta.io.errors import debugging, explain
 
 DESCRIPTION = """\
@@ -33,7 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command `vwta`, and returns its exit status."""
     chosen = _parser().parse_args(arguments)
     try:
-        text = chosen.run(chosen)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show  # type: ignore[assignment]
+            text = chosen.run(chosen)
     except (Exception, KeyboardInterrupt) as error:
         message = None if chosen.debug else _message(error, getattr(chosen, "reads", None))
         if message is None:
@@ -42,6 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     print(text.removesuffix("\n"))
     return 0
+
+
+def _show(message: Warning | str, *_: object) -> None:
+    """A warning for the user, without the place in the code."""
+    print(f"vwta: warning: {message}", file=sys.stderr)
 
 
 def _message(error: BaseException, reads: object) -> str | None:
@@ -56,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     debug = "show where an error comes from"
     parser.add_argument("--debug", action="store_true", default=debugging(), help=debug)
+    parser.add_argument("--version", action="version", version=f"vwta {version('vwta')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add_commands(commands)
     for point in sorted(entry_points(group="vwta.commands"), key=lambda point: point.name):

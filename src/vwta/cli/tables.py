@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Layout", "check_suffix", "column_of", "read", "write"]
+__all__ = ["Layout", "check_output", "check_suffix", "column_of", "read", "write"]
 
 import csv
 import math
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from vwta.io.errors import BadTable, foreign
@@ -47,7 +48,11 @@ class Layout:
 
 
 def read(
-    path: Path, layout: Layout, texts: Collection[str] = (), numbers: Collection[str] = ()
+    path: Path,
+    layout: Layout,
+    texts: Collection[str] = (),
+    numbers: Collection[str] = (),
+    blank: bool = False,
 ) -> pd.DataFrame:
     """Reads a table. Columns of numbers are float64 with nan, all others texts with None.
 
@@ -56,11 +61,12 @@ def read(
         layout: how it is written.
         texts: columns that hold texts, whatever they look like.
         numbers: columns that hold numbers alone.
+        blank: whether lines without any value are rows, as they are in a table to predict.
     """
     suffix = check_suffix(path)
     if not path.is_file():
         raise BadTable(f"{path}: no such file. Remedy: check the path")
-    table = _cells(path, suffix, layout)
+    table = _cells(path, suffix, layout, blank)
     _check_names(path, table)
     for name in table.columns:
         if table[name].dtype == object or str(table[name].dtype) in ("str", "string"):
@@ -96,6 +102,29 @@ def check_suffix(path: Path) -> str:
     return suffix
 
 
+def check_output(path: Path, *inputs: Path) -> None:
+    """Raises an error if a file cannot be written, or would replace one that is read.
+
+    Arguments:
+        path: the file to be written.
+        inputs: files that are read.
+    """
+    if path.resolve() in [each.resolve() for each in inputs]:
+        raise BadTable(f"{path} would be replaced. Remedy: name another file to write")
+    if path.is_dir():
+        raise BadTable(f"{path} is a folder. Remedy: name a file to write")
+    if not path.parent.is_dir():
+        raise BadTable(f"{path}: there is no folder {path.parent}. Remedy: make it first")
+    try:
+        with TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise BadTable(
+            f"{path}: nothing can be written to {path.parent} ({error.strerror}). Remedy: name a "
+            "file in another folder"
+        ) from error
+
+
 def column_of(path: Path, table: pd.DataFrame, name: str, what: str) -> Any:
     """A column that a user named; an error proposes another one."""
     if name not in table.columns:
@@ -109,7 +138,7 @@ def column_of(path: Path, table: pd.DataFrame, name: str, what: str) -> Any:
     return table[name]
 
 
-def _cells(path: Path, suffix: str, layout: Layout) -> pd.DataFrame:
+def _cells(path: Path, suffix: str, layout: Layout, blank: bool) -> pd.DataFrame:
     """The cells of a file as they stand in it, with the number of lines before them as index."""
     import pandas as pd
 
@@ -118,7 +147,7 @@ def _cells(path: Path, suffix: str, layout: Layout) -> pd.DataFrame:
             return pd.read_parquet(path)
         if suffix == ".xlsx":
             return pd.read_excel(path)
-        return _lines(path, layout)
+        return _lines(path, layout, blank)
     except UnicodeDecodeError as error:
         raise BadTable(
             f"{path}: byte {error.start + 1} is not UTF-8. Remedy: save the file with the encoding "
@@ -131,7 +160,7 @@ def _cells(path: Path, suffix: str, layout: Layout) -> pd.DataFrame:
         ) from error
 
 
-def _lines(path: Path, layout: Layout) -> pd.DataFrame:
+def _lines(path: Path, layout: Layout, blank: bool) -> pd.DataFrame:
     """The cells of a csv file as texts; the index of a row is the number of lines before it - 1."""
     import pandas as pd
 
@@ -141,12 +170,12 @@ def _lines(path: Path, layout: Layout) -> pd.DataFrame:
         try:
             names = next(reader, [])
             for row in reader:
-                if any(cell.strip() for cell in row):
-                    rows[reader.line_num - 2] = row
+                rows[reader.line_num - 2] = row or [""]
         except csv.Error as error:
             raise BadTable(
                 f"{path}, line {reader.line_num}: {error}. Remedy: check quotes and line ends there"
             ) from error
+    rows = _without_blank(rows, len(names), blank)
     if not names:
         raise BadTable(f"{path}: the file is empty. Remedy: line 1 must name the columns")
     for place, row in rows.items():
@@ -157,6 +186,21 @@ def _lines(path: Path, layout: Layout) -> pd.DataFrame:
                 "--delimiter"
             )
     return pd.DataFrame(list(rows.values()), index=list(rows), columns=names, dtype=object)
+
+
+def _without_blank(rows: dict[int, list[str]], columns: int, keep: bool) -> dict[int, list[str]]:
+    """Lines of a file without those that are no rows.
+
+    A line of empty cells is a row to predict, and so is an empty line of a table of one column. All
+    other empty lines stand between rows.
+    """
+    filled = {place for place, row in rows.items() if any(cell.strip() for cell in row)}
+    last = max(filled, default=-1) if keep else -1
+    return {
+        place: row
+        for place, row in rows.items()
+        if place in filled or (place < last and len(row) == columns) or (keep and len(row) > 1)
+    }
 
 
 def _separated(names: list[str]) -> str:

@@ -31,6 +31,8 @@ from numpy.typing import NDArray
 from torch import Size, Tensor
 from torch.distributions import Distribution
 
+from vwta.distributions.average import Average
+from vwta.distributions.axes import AxisMixture
 from vwta.distributions.basins import Basins, find_basins, means, within
 from vwta.distributions.joining import cell_peaks, cell_saddles, join, segment_saddles
 from vwta.distributions.line import TruncatedKernels
@@ -136,10 +138,21 @@ class Scenarios:
         if isinstance(law, VoronoiMixture):
             cell = law.cell_of(y.view(-1, *self.batch_shape, y.shape[-1]))
             return group.gather(2, cell.reshape(*y.shape[:2], 1))[..., 0]
-        each = part_densities(law, parts_of(law), y)
+        each = _part_densities(law, y)
         best = each.amax(-1, keepdim=True)
         share = torch.zeros_like(each).scatter_add_(-1, group, (each - best).exp())
         return share.argmax(-1)
+
+
+def _part_densities(law: Distribution, y: Tensor) -> Tensor:
+    """Log-densities `(n, B, P)` of parts at targets `(n, B, e)`, up to a constant."""
+    members = law.laws if isinstance(law, Average) else (law,)
+    axes = [each for each in members if isinstance(each, AxisMixture)]
+    if len(axes) < len(members):
+        return part_densities(law, parts_of(law), y)
+    y = y.view(-1, *law.batch_shape, y.shape[-1])
+    found = torch.cat([each.log_parts(y) for each in axes], -1)
+    return found.view(len(y), -1, found.shape[-1])
 
 
 @torch.no_grad()

@@ -5,7 +5,7 @@ Everything is learned from training rows, and is saved with the model as JSON.
 
 from __future__ import annotations
 
-__all__ = ["Categories", "Columns", "DataWarning", "Numbers"]
+__all__ = ["Categories", "Columns", "DataWarning", "Numbers", "others"]
 
 import warnings
 from collections import Counter
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_LEVELS = 50  # of a column with categories; rarer ones count as unknown
+BEYOND = 3.0  # standard deviations beyond the training values that a number may lie
 Array = NDArray[np.float64]
 
 
@@ -27,11 +28,17 @@ class DataWarning(UserWarning):
 class Numbers:
     """A column of numbers: missing ones become the median, and all are standardised.
 
+    Networks have learned nothing of numbers far from those of training rows, and one such number
+    would decide the whole prediction. Numbers are therefore moved to the nearest one within three
+    standard deviations of the range of training values. A constant column is 0 whatever comes.
+
     Attributes:
         name: how messages call the column.
         median: of the training rows.
         mean: of the training rows, once missing values are filled in.
-        scale: their standard deviation; 1 for a constant column.
+        scale: their standard deviation; 0 for a constant column.
+        low: lowest value of the training rows.
+        high: highest one.
         indicator: whether a second column says where values were missing: some were in training.
     """
 
@@ -39,6 +46,8 @@ class Numbers:
     median: float
     mean: float
     scale: float
+    low: float
+    high: float
     indicator: bool
 
     @classmethod
@@ -53,16 +62,38 @@ class Numbers:
         filled = np.where(missing, median, values)
         scale = float(filled.std())
         if scale <= 1e-12 * float(np.abs(filled).max()):
-            scale = 1.0
-        return cls(name, median, float(filled.mean()), scale, bool(missing.any()))
+            scale = 0.0
+        low, high = float(filled.min()), float(filled.max())
+        return cls(name, median, float(filled.mean()), scale, low, high, bool(missing.any()))
 
     def encode(self, values: Any) -> Array:
         """Inputs `(n, 1)`, or `(n, 2)` with the indicator."""
         numbers = as_numbers(values, self.name)
         missing = np.isnan(numbers)
-        scaled = (np.where(missing, self.median, numbers) - self.mean) / self.scale
+        near = np.clip(np.where(missing, self.median, numbers), *self._reach)
+        scaled = (near - self.mean) / self.scale if self.scale else np.zeros(len(near))
         parts = [scaled, missing.astype(np.float64)] if self.indicator else [scaled]
         return np.stack(parts, 1)
+
+    def far(self, values: Any) -> str:
+        """Which of the values are moved, in words; empty if none is."""
+        numbers = as_numbers(values, self.name)
+        low, high = self._reach
+        moved = np.flatnonzero((numbers < low) | (numbers > high))
+        if not len(moved):
+            return ""
+        first = int(moved[0])
+        taken = float(np.clip(numbers[first], low, high))
+        return (
+            f"column {self.name}, row {first} (counted from 0): {numbers[first]:g} is "
+            f"taken as {taken:g}, as training values were {self.low:g} to {self.high:g}"
+            f"{others(len(moved), 'such values')}"
+        )
+
+    @property
+    def _reach(self) -> tuple[float, float]:
+        """Lowest and highest number that is left where it is."""
+        return self.low - BEYOND * self.scale, self.high + BEYOND * self.scale
 
 
 @dataclass(frozen=True)
@@ -143,6 +174,19 @@ class Columns:
         pairs = zip(self.columns, _each(X), strict=True)
         return np.concatenate([column.encode(values) for column, (_, values) in pairs], 1)
 
+    def warn_of_far(self, X: Any) -> None:
+        """Warns, once for all columns, of numbers that lie too far from those of training rows."""
+        pairs = zip(self.columns, _each(X), strict=True)
+        found = [each.far(values) for each, (_, values) in pairs if isinstance(each, Numbers)]
+        found = [text for text in found if text]
+        if found:
+            warnings.warn(
+                f"X, {found[0]}{others(len(found), 'such columns')}. Remedy: correct these values, "
+                "or fit with rows that are like them",
+                DataWarning,
+                stacklevel=4,
+            )
+
     def to_json(self) -> list[dict[str, Any]]:
         """What JSON can hold, for :meth:`from_json`."""
         return [{"kind": type(each).__name__, **asdict(each)} for each in self.columns]
@@ -168,6 +212,16 @@ def as_numbers(values: Any, name: str) -> Array:
 def as_texts(values: Any, name: str) -> list[str | None]:
     """A column `(n,)` of categories as texts; None is missing."""
     return [_text(value, name) for value in np.asarray(values, dtype=object)]
+
+
+def others(count: int, what: str) -> str:
+    """The number of things of which a message names the first; empty if there is no other one.
+
+    Example:
+        >>> others(1, "such rows"), others(3, "such rows")
+        ('', '; 3 such rows')
+    """
+    return f"; {count} {what}" if count > 1 else ""
 
 
 def _each(X: Any) -> list[tuple[str, Any]]:
@@ -205,8 +259,9 @@ def _finite(numbers: Array, name: str) -> Array:
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise ValueError(
-            f"X, column {name}, row {row}: {numbers[row]} (inf) is not finite; {int(bad.sum())} "
-            "such values. Remedy: correct them, or make them NaN if the values are missing"
+            f"X, column {name}, row {row}: {numbers[row]} is not finite"
+            f"{others(int(bad.sum()), 'such values')}. Remedy: correct it, or make it NaN if the "
+            "value is missing"
         )
     return numbers
 
@@ -217,6 +272,8 @@ def _text(value: Any, name: str) -> str | None:
     if isinstance(value, float | np.floating) and np.isnan(value):
         return None
     if isinstance(value, str | bool | int | float | np.generic):
+        return str(value)
+    if type(value).__name__ in ("Interval", "Period"):  # of pandas, such as those of `pd.cut`
         return str(value)
     raise TypeError(
         f"X, column {name}: argument must be a string or a number, found {value!r}. Remedy: turn "

@@ -18,6 +18,7 @@ from __future__ import annotations
 __all__ = ["Diagnosis", "diagnose"]
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -71,7 +72,7 @@ class Diagnosis:
         rows: number of rows.
         names: names of the target's columns.
         head: the model's head.
-        log_likelihood: of the model, and of laws that know no inputs, by name.
+        log_likelihood: of the model, of laws that know no inputs, and of other models, by name.
         held_out: of all heads that were fitted, on rows that were held out while fitting.
         score: CRPS in the unit of the target; for several columns the energy score of scaled ones.
         score_name: which of them it is.
@@ -112,7 +113,8 @@ class Diagnosis:
             found.append((f"{self.score_name}, {name}", str(one)))
         if self.pit is not None:
             limit = CRITICAL / math.sqrt(self.rows)
-            found.append(("distance of F(y) from uniform", f"{self.pit:.3f} (5 %: {limit:.3f})"))
+            text = f"{self.pit:.3f} (a right model: below {limit:.3f} in 95 %)"
+            found.append(("distance of F(y) from uniform", text))
         for name, share in self.covered.items():
             found.append((f"coverage, {name}", f"{100 * share:.1f} %"))
         if self.cells is not None:
@@ -149,7 +151,11 @@ class Diagnosis:
 
 
 def diagnose(
-    law: PredictedLaw, y: Array, log_likelihood: Array, held_out: dict[str, float]
+    law: PredictedLaw,
+    y: Array,
+    log_likelihood: Array,
+    held_out: dict[str, float],
+    beside: Mapping[str, Array] | None = None,
 ) -> Diagnosis:
     """Measures laws of rows at their targets.
 
@@ -158,6 +164,7 @@ def diagnose(
         y: targets, `(n, d)`.
         log_likelihood: log-densities there, `(n,)`.
         held_out: log-likelihoods of all heads while fitting.
+        beside: log-densities under laws of other models, by their names, `(n,)` each.
     """
     targets = law.targets
     u = torch.as_tensor(targets.scaled(y))
@@ -169,6 +176,7 @@ def diagnose(
         "model": _mean(log_likelihood),
         name: _mean(marginal.numpy()),
         "kernel density without inputs": _mean(smooth.numpy()),
+        **{name: _mean(values) for name, values in (beside or {}).items()},
     }
     score_name, score = _scores(law, u)
     cells, unused = _cells(law, u)

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from vwta.distributions.axes import AxisMixture
 from vwta.distributions.mixtures import VoronoiMixture
 from vwta.distributions.profile import Curves, kernels_of
 from vwta.estimator.columns import Categories, Numbers
@@ -29,7 +30,7 @@ from vwta.web.pages import asset, document
 
 STEPS = (101, 31, 13)  # values of each feature if there are one, two or three of them
 LEVELS = 12  # most categories of a feature that can be chosen
-REACH = 2.0  # standard deviations from the mean that a slider goes
+REACH = 2.0  # standard deviations from the mean that a slider goes, within the training values
 FAR = 1e4  # where the plane ends in the page, in scaled units
 WINDOW = 256  # laws by which the picture's window is found
 ABOUT = (
@@ -114,7 +115,8 @@ def _values(column: Numbers | Categories, steps: int) -> list[Any]:
     if isinstance(column, Categories):
         return list(column.levels[:LEVELS])
     reach = REACH * column.scale
-    values: list[Any] = np.linspace(column.mean - reach, column.mean + reach, steps).tolist()
+    low, high = max(column.mean - reach, column.low), min(column.mean + reach, column.high)
+    values: list[Any] = np.linspace(low, high, steps).tolist()
     return values
 
 
@@ -204,6 +206,8 @@ def _atoms(law: PredictedLaw) -> dict[str, Any]:
     for each in members_of(law.law):
         h = each.kernel.h.expand(each.masses.shape)
         arrays = {"points": each.points.flatten(1), "masses": each.masses, "scales": h}
+        if isinstance(each, AxisMixture):
+            arrays["widths"] = (each.widths * h[..., None]).flatten(1)
         if getattr(each, "centres", None) is not None:
             arrays |= {"centres": each.centres.flatten(1), "inside": each.log_cell_mass}
         found.append({name: _packed(x.numpy()) for name, x in arrays.items()})

@@ -19,7 +19,7 @@ from vwta.io.errors import BadWeights, Damaged, restored_from
 from vwta.io.storage import below, read_tensors, write_tensors
 from vwta.nn.networks import restore
 
-FORMAT = 1
+FORMAT = 2
 ATTRIBUTES = (  # fitted attributes that JSON holds as they are
     *("head_", "number_", "heads_", "n_features_in_", "unused_hypotheses_"),
     *("epochs_", "n_hypotheses_"),
@@ -94,19 +94,25 @@ def _contents(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     if stored.get("format") != FORMAT:
         raise BadWeights(
             f"{path} has the format {stored.get('format')}, and this version of vwta reads "
-            f"{FORMAT}. Remedy: save the model again, or update vwta"
+            f"{FORMAT}. Remedy: fit and save the model again, or update vwta"
         )
     return tensors, stored
 
 
 def _parameters(model: Any) -> dict[str, Any]:
     """Parameters as JSON; those that have no meaning elsewhere are left out."""
-    found = model.get_params(deep=False)
+    found = {name: _plain(value) for name, value in model.get_params(deep=False).items()}
     if isinstance(found["space"], Box):
         found["space"] = {"low": found["space"].low.tolist(), "high": found["space"].high.tolist()}
     if not isinstance(found["random_state"], int | None):
         found["random_state"] = None
-    return {**found, "hidden": list(found["hidden"]), "checkpoint": None}
+    hidden = [_plain(width) for width in found["hidden"]]
+    return {**found, "hidden": hidden, "device": str(found["device"]), "checkpoint": None}
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy, as grid searches give it, as one of Python."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _restored(stored: dict[str, Any]) -> dict[str, Any]:

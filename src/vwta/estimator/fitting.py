@@ -84,7 +84,8 @@ class Fitted(NamedTuple):
         networks: its members, in float64.
         number: s, the bandwidth or the factor on all widths.
         nll: NLL of held-out rows, of scaled targets.
-        border: whether s is at the border of the interval that was searched.
+        border: -1 if s is the lowest number of the interval that was searched, 1 if it is the
+            highest, 0 otherwise.
         variant: which of the training's variants held-out rows chose.
         epochs: after how many each member was best, `(M,)`.
     """
@@ -93,7 +94,7 @@ class Fitted(NamedTuple):
     networks: list[nn.Module]
     number: float
     nll: float
-    border: bool
+    border: int
     variant: int
     epochs: Tensor
 
@@ -288,8 +289,8 @@ class _Work:
         return restore({"sizes": self.sizes}, values, TRAININGS[name].build)
 
     @torch.no_grad()
-    def _search(self, head: str, networks: Sequence[nn.Module]) -> tuple[Minimum, bool]:
-        """The number s with the lowest NLL of held-out rows, and whether it is at a border."""
+    def _search(self, head: str, networks: Sequence[nn.Module]) -> tuple[Minimum, int]:
+        """The number s with the lowest NLL of held-out rows, and at which border it is."""
         kind, count = HEADS[head], TUNING.get(self.domain.dim(self.sizes.outputs), TUNING_SOLID)
         x, y = (part[:count].double() for part in self.held_out)
         y = self.domain.project(y)
@@ -302,7 +303,7 @@ class _Work:
 
         found = golden_section(nll, math.log(low), math.log(high), STEP)
         number = math.exp(found.at)
-        border = number < low * BORDER or number > high / BORDER
+        border = int(number > high / BORDER) - int(number < low * BORDER)
         return found._replace(at=number), border
 
 

@@ -22,8 +22,9 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
+from vwta.distributions.axes import AxisMixture
 from vwta.distributions.mixtures import KernelMixture, VoronoiMixture
-from vwta.estimator import local
+from vwta.estimator import axes, local
 from vwta.geometry.directions import Directions
 from vwta.geometry.kernels import Gaussian, VonMisesFisher
 from vwta.geometry.spaces import Box, Space, Sphere, unit
@@ -41,6 +42,7 @@ GRID = torch.logspace(-2.3, 0.3, 14).tolist()  # bandwidths by whose best one ep
 TOLERANCE = 0.05  # of log-volumes in four and more dimensions
 SOLID = Directions(count=512, tolerance=TOLERANCE, most=2**13)  # how volumes are estimated there
 FLOOR = -14.0  # log-variance: no component gets narrower than 1e-3 standard deviations
+CEILING = 14.0  # nor wider than 1e3 of them
 FEW = 500  # rows up to which `auto` tries slow heads, too
 
 
@@ -122,7 +124,8 @@ class UnitWTAHead(WTAHead):
 class BoundedMixtureHead(MixtureHead):
     """Head of a mixture whose components do not collapse on single targets.
 
-    Their log-variances are bounded below by a smooth floor; on the sphere means have length 1.
+    Their log-variances are bounded below by a smooth floor, and above, where no training gets, by a
+    hard ceiling; on the sphere means have length 1.
     """
 
     def __init__(self, features: int, outputs: int, components: int, sphere: bool) -> None:
@@ -132,14 +135,15 @@ class BoundedMixtureHead(MixtureHead):
     def read(self, outputs: Tensor) -> Components:
         points, logits, log_variances = super().read(outputs)
         log_variances = FLOOR + nn.functional.softplus(log_variances - FLOOR)
+        log_variances = log_variances.clamp_max(CEILING)
         return Components(unit(points) if self.sphere else points, logits, log_variances)
 
 
 def heads_for(name: str, domain: Space, columns: int, rows: int) -> list[str]:
     """The heads that a name stands for: itself, or those among which held-out rows choose.
 
-    `all` stands for all heads that apply. `auto` leaves out slow ones, which are tried only if
-    targets have one column and there are at most 500 rows.
+    `all` stands for all heads that apply. `auto` leaves out slow ones, such as `local`, which are
+    tried only if targets have one column and there are at most 500 rows.
 
     Arguments:
         name: of a head, `auto` or `all`.
@@ -203,8 +207,8 @@ def _kernel_nll(sizes: Sizes, _: Space) -> Objective:
     d = 2 if sizes.sphere else sizes.outputs
 
     def criterion(atoms: Hypotheses, y: Tensor) -> Tensor:
-        axes = zip(atoms.points.unbind(-1), y.unsqueeze(-2).unbind(-1), strict=True)
-        squares = torch.stack([(a - b).square() for a, b in axes]).sum(0)
+        pairs = zip(atoms.points.unbind(-1), y.unsqueeze(-2).unbind(-1), strict=True)
+        squares = torch.stack([(a - b).square() for a, b in pairs]).sum(0)
         log_masses = atoms.logits.log_softmax(-1)
         values = [
             d * math.log(h) - torch.logsumexp(log_masses - squares / (2 * h**2), -1).mean(-1)
@@ -216,11 +220,23 @@ def _kernel_nll(sizes: Sizes, _: Space) -> Objective:
 
 
 def _mixture_network(sizes: Sizes) -> Network:
-    head = BoundedMixtureHead(sizes.widths[-1], sizes.outputs, sizes.hypotheses, sizes.sphere)
+    kind = (sizes.widths[-1], sizes.outputs, sizes.hypotheses)
+    head: nn.Module
+    if _has_axes(sizes):
+        head = axes.AxisHead(*kind, FLOOR, CEILING)
+    else:
+        head = BoundedMixtureHead(*kind, sizes.sphere)
     return Network(MLP(sizes.inputs, sizes.widths), head)
 
 
+def _has_axes(sizes: Sizes) -> bool:
+    """Whether components of a mixture have a width for each of several columns."""
+    return sizes.outputs > 1 and not sizes.sphere
+
+
 def _mixture_nll(sizes: Sizes, *_: Any) -> Objective:
+    if _has_axes(sizes):
+        return axes.nll
     return _vmf_nll if sizes.sphere else losses.mixture
 
 
@@ -260,7 +276,9 @@ def _uncut(atoms: Hypotheses, domain: Space) -> KernelMixture:
     return KernelMixture(atoms.points, atoms.masses, _kernel_for(domain, 1.0))
 
 
-def _mixture(atoms: Components, domain: Space) -> KernelMixture:
+def _mixture(atoms: Components | axes.AxisComponents, domain: Space) -> KernelMixture:
+    if isinstance(atoms, axes.AxisComponents):
+        return AxisMixture(atoms.points, atoms.masses, atoms.scales)
     return KernelMixture(atoms.points, atoms.masses, _kernel_for(domain, atoms.scales))
 
 
@@ -286,7 +304,6 @@ _LOCAL_LAW: dict[str, Any] = {
     "at": lambda law, s: law.with_width_factor(s),
     **_FACTOR,
     "cut": True,
-    "slow": True,
 }
 HEADS = {
     "voronoi": Head(
@@ -302,6 +319,6 @@ HEADS = {
         cut=False,
         **_FACTOR,
     ),
-    "local": Head("local", columns=2, **_LOCAL_LAW),
+    "local": Head("local", columns=2, slow=True, **_LOCAL_LAW),
     "continuous": Head("continuous", columns=1, **_LOCAL_LAW),
 }

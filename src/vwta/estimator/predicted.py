@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,11 +24,12 @@ from torch.distributions import Distribution
 from vwta.distributions.average import Average
 from vwta.distributions.line import cdf
 from vwta.distributions.regions import Region, hdr
-from vwta.distributions.scenarios import scenarios
 from vwta.distributions.summaries import entropy, mode, quantile
+from vwta.estimator.axes import AxisComponents
 from vwta.estimator.conformal import Calibration, hdr_scores, sampled_densities
 from vwta.estimator.fitting import law_of
 from vwta.estimator.heads import HEADS
+from vwta.estimator.modes import table_of
 from vwta.estimator.targets import Targets
 from vwta.nn.heads import Components
 from vwta.nn.models import select
@@ -45,9 +47,9 @@ Array = NDArray[np.float64]
 class PredictedLaw:
     """Laws of n targets, which have d columns each, in their own unit.
 
-    Arguments and results are arrays. A target has shape `(n, d)`, or `(n,)` if the model was fitted
-    with targets of that shape; further axes in front are allowed. `len(law)` is n, and `law[3]` or
-    `law[10:20]` are the laws of some rows.
+    Arguments and results are arrays, but regions hold tensors. A target has shape `(n, d)`, or
+    `(n,)` if the model was fitted with targets of that shape; further axes in front are allowed.
+    `len(law)` is n, and `law[3]` or `law[10:20]` are the laws of some rows.
 
     Arguments:
         atoms: what each member of the model gives for the rows.
@@ -86,7 +88,7 @@ class PredictedLaw:
 
     def laws(self) -> Iterator[Distribution]:
         """The same for some rows at a time, which fit into memory."""
-        return (part.law for part in self._parts())
+        return (part.law for part in self.parts())
 
     @property
     def location(self) -> Array:
@@ -127,17 +129,20 @@ class PredictedLaw:
         values = self._rows(lambda part, u: part.law.log_prob(u), scaled)
         return values.numpy() - float(np.log(self.scale).sum())
 
-    def sample(self, n: int | None = None, random_state: int | None = None) -> Array:
+    def sample(
+        self, n: int | None = None, random_state: int | np.random.RandomState | None = None
+    ) -> Array:
         """Samples of each row, `(n samples, n, d)`; without their number one, `(n, d)`.
 
         Arguments:
             n: how many.
-            random_state: seed, for the same samples again.
+            random_state: seed, for the same samples again, or what draws one.
         """
-        source = torch.Generator()
-        source.seed() if random_state is None else source.manual_seed(random_state)
-        shape = () if n is None else (n,)
-        samples = [_sample(part, shape, source) for part in self._parts()]
+        if n is not None and not (isinstance(n, Integral) and n >= 0):
+            raise ValueError(f"n is {n!r}. Remedy: give a number of samples from 0 on, or None")
+        source = _source(random_state)
+        shape = () if n is None else (int(n),)
+        samples = [_sample(part, shape, source) for part in self.parts()]
         return self._outwards(torch.cat(samples, -2))
 
     def cdf(self, y: ArrayLike) -> Array:
@@ -150,6 +155,8 @@ class PredictedLaw:
         """Quantiles of targets of one column, `(*q, n)` or `(*q, n, 1)`, for probabilities q."""
         self._on_the_line("quantile")
         asked = torch.as_tensor(np.asarray(q, dtype=np.float64))
+        if not ((asked >= 0) & (asked <= 1)).all():
+            raise ValueError(f"q is {q!r}. Remedy: give probabilities from 0 to 1, such as 0.9")
         values = self._rows(lambda part: quantile(part.law, asked[..., None]))
         return self._outwards(values[..., None])
 
@@ -196,7 +203,7 @@ class PredictedLaw:
         )
         if HEADS[self.head].cut or self.targets.space == "sphere":
             return PredictedLaw([self._sampled(j)], "mdn", 1.0, targets)
-        atoms = [each._replace(points=each.points[..., [j]]) for each in self.atoms]
+        atoms = [_column(each, j) for each in self.atoms]
         return PredictedLaw(atoms, self.head, self.number, targets)
 
     def scenarios(self, min_mass: float = 0.05, valley: float = 0.2) -> pd.DataFrame:
@@ -204,30 +211,16 @@ class PredictedLaw:
 
         Columns are the `row` of inputs, the number of the `scenario`, the likeliest first, its
         `probability`, its `mean` and its `peak`; for targets of one column the interval from `low`
-        to `high` between valleys of the density, and from `lower` to `upper` 90 % of its mass.
+        to `high` between valleys of the density, and from `lower` to `upper` 90 % of its mass. For
+        several columns, `lower` and `upper` of each hold the central 90 % of the scenario's samples
+        in that column, of 1,024 of the law. Directions have no such ends.
 
         Arguments:
             min_mass: smallest probability of a scenario.
             valley: two modes are separated by a density below this part of the lower peak; see
                 :mod:`vwta.distributions.scenarios`.
         """
-        import pandas as pd
-
-        tables, start = [], 0
-        for part in self._parts():
-            found = scenarios(part.law, min_mass, valley)
-            moved = replace(
-                found,
-                mean=self._unscaled(found.mean),
-                peak=self._unscaled(found.peak),
-                region=None if found.region is None else self._unscaled(found.region),
-                central=None if found.central is None else self._unscaled(found.central),
-            )
-            table = pd.DataFrame(moved.columns())
-            table["row"] += start
-            tables.append(table)
-            start += len(part)
-        return pd.concat(tables, ignore_index=True).rename(columns=self._named)
+        return table_of(self, min_mass, valley)
 
     def hdr(self, level: float = 0.9) -> Region:
         """Highest-density regions of a level, calibrated if the model is.
@@ -242,7 +235,7 @@ class PredictedLaw:
         mass = level if self.calibration is None else self.calibration.mass(level)
         size = None if self.targets.dimension == 1 else CHUNK_REGIONS
         region = _together(
-            [hdr(part.law, mass) if mass < 1 else part._beyond(mass) for part in self._parts(size)]
+            [hdr(part.law, mass) if mass < 1 else part._beyond(mass) for part in self.parts(size)]
         )
         unit = float(np.log(self.scale).sum())
         return replace(
@@ -297,19 +290,13 @@ class PredictedLaw:
         scale, location = (torch.as_tensor(x) for x in (self.scale, self.location))
         return values * scale + location
 
-    def _named(self, column: str) -> str:
-        """Name of a column of a table, with that of the target in place of its number."""
-        kind, _, place = column.rpartition("_")
-        names = self.targets.names
-        return f"{kind}_{names[int(place)]}" if names and kind in ("mean", "peak") else column
-
     def _like(self, atoms: Sequence[Any]) -> PredictedLaw:
         return PredictedLaw(atoms, self.head, self.number, self.targets, self.calibration)
 
     def _sampled(self, j: int) -> Components:
         """A kernel density of samples of column j, for each row."""
         source = torch.Generator().manual_seed(0)
-        samples = torch.cat([_sample(part, (MARGINAL,), source) for part in self._parts()], -2)
+        samples = torch.cat([_sample(part, (MARGINAL,), source) for part in self.parts()], -2)
         points = samples[..., j].T
         own = [law.kernel.h.expand(law.masses.shape).amin(-1) for law in members_of(self.law)]
         own.append(0.9 * points.std(-1))
@@ -318,7 +305,7 @@ class PredictedLaw:
             points[..., None], torch.zeros_like(points), 2 * h.log().expand_as(points)
         )
 
-    def _parts(self, size: int | None = None) -> Iterator[PredictedLaw]:
+    def parts(self, size: int | None = None) -> Iterator[PredictedLaw]:
         """The rows in parts of a size, by default one with which laws fit into memory."""
         size = size or (CHUNK if self.targets.dimension <= 2 else CHUNK_SOLID)
         if len(self) <= size:
@@ -331,7 +318,7 @@ class PredictedLaw:
     def _rows(self, function: Callable[..., Tensor], *targets: Tensor, axis: int = -1) -> Tensor:
         """A function of laws and scaled targets `(*, n, d)`, whose rows are along an axis."""
         found, start = [], 0
-        for part in self._parts():
+        for part in self.parts():
             end = start + len(part)
             here = (u[..., start:end, :] if u.shape[-2] > 1 else u for u in targets)
             found.append(function(part, *here))
@@ -373,14 +360,40 @@ class PredictedLaw:
         if isinstance(column, str) and column in names:
             return names.index(column)
         if isinstance(column, str) or not -d <= column < d:
-            known = f"{', '.join(map(repr, names))} or " if names else ""
-            raise ValueError(f"column {column!r}. Remedy: choose one of {known}0 to {d - 1}")
+            places = "0" if d == 1 else f"0 to {d - 1}"
+            known = ", ".join([*map(repr, names), places])
+            raise ValueError(f"column {column!r}. Remedy: choose {known}")
         return column % d
 
 
 def _check_level(level: float) -> None:
     if not 0 < level < 1:
         raise ValueError(f"level {level}. Remedy: give a number between 0 and 1")
+
+
+def _column(atoms: Any, j: int) -> Any:
+    """Atoms of uncut kernels in one column of the targets."""
+    points = atoms.points[..., [j]]
+    if isinstance(atoms, AxisComponents):
+        return Components(points, atoms.logits, atoms.log_variances[..., j])
+    return atoms._replace(points=points)
+
+
+def _source(random_state: int | np.random.RandomState | None) -> torch.Generator:
+    """What draws samples."""
+    source = torch.Generator()
+    if random_state is None:
+        source.seed()
+    elif isinstance(random_state, np.random.RandomState):
+        source.manual_seed(int(random_state.randint(2**31 - 1)))
+    elif isinstance(random_state, Integral) and random_state >= 0:
+        source.manual_seed(int(random_state))
+    else:
+        raise ValueError(
+            f"random_state is {random_state!r}. Remedy: give a whole number from 0 on, a "
+            "RandomState or None"
+        )
+    return source
 
 
 def _sample(part: PredictedLaw, shape: tuple[int, ...], source: torch.Generator) -> Tensor:

@@ -7,7 +7,7 @@ __all__ = ["VoronoiRegressor"]
 import logging
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,14 +15,15 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from vwta.estimator.columns import Columns, DataWarning
+from vwta.estimator.columns import Columns, DataWarning, others
 from vwta.estimator.conformal import Calibration, hdr_scores
 from vwta.estimator.diagnosis import Diagnosis, diagnose
 from vwta.estimator.files import write_model
 from vwta.estimator.fitting import Fitted, Recipe, Rows, fit_heads, law_of
 from vwta.estimator.heads import HEADS, TOLERANCE, Sizes, heads_for
+from vwta.estimator.parameters import check_parameters
 from vwta.estimator.predicted import PredictedLaw
-from vwta.estimator.targets import Targets, check_targets, place_of
+from vwta.estimator.targets import FEWEST, Targets, check_targets, place_of
 from vwta.geometry.spaces import Box
 from vwta.seeds import generator
 from vwta.training.loop import pick_device
@@ -38,7 +39,6 @@ except ModuleNotFoundError as error:
 
 logger = logging.getLogger(__name__)
 
-FEWEST = 5  # rows
 CHUNK = 8192  # rows predicted at once
 COUNTED = 4096  # training rows by which unused hypotheses are counted
 
@@ -58,8 +58,8 @@ class VoronoiRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         head: `voronoi` cuts a kernel to the Voronoi cell of each hypothesis, `kernel` does not cut,
             `mdn` is a mixture density network, `local` has a kernel of its own for each cell, and
             so has `continuous`, whose density is. `auto` takes the one with the highest likelihood
-            of held-out rows; it tries the last two, which are slow, for one column and up to 500
-            rows; `all` tries all that apply.
+            of held-out rows; it tries `local`, which is slow, for one column and up to 500 rows
+            alone; `all` tries all that apply.
         space: where targets lie: `line` for all numbers, `box` for their range and a tenth of it on
             each side, a :class:`vwta.Box` in their unit, `sphere` for unit vectors of three
             columns. `auto` recognises unit vectors, and takes the line otherwise.
@@ -146,7 +146,7 @@ class VoronoiRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             X: inputs, `(n, c)`.
             y: targets, `(n,)` or `(n, d)`.
         """
-        self._check_parameters()
+        check_parameters(self)
         X = self._inputs(X, y)
         names, flat = _names(y), np.asarray(y).ndim == 1
         targets = self._enough(check_targets(y, len(X)))
@@ -224,16 +224,30 @@ class VoronoiRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.calibration_ = Calibration(hdr_scores(law.laws(), scaled, seed=1))
         return self
 
-    def diagnose(self, X: Any, y: ArrayLike) -> Diagnosis:
+    def diagnose(
+        self, X: Any, y: ArrayLike, beside: Mapping[str, VoronoiRegressor] | None = None
+    ) -> Diagnosis:
         """Likelihood, scores and calibration on rows that the model was not fitted with.
 
         Arguments:
             X: inputs, `(n, c)`.
             y: their targets; all must lie in the box, if there is one.
+            beside: other fitted models by name, such as a mixture density network (`head="mdn"`),
+                whose log-likelihoods of the same rows are shown too.
         """
-        values = self.log_likelihood(X, y)
         law = self.predict_dist(X)
-        return diagnose(law, check_targets(y, len(law)), values, dict(self.heads_))
+        targets = self._known(check_targets(y, len(law)))
+        outside = self.targets_.outside(targets)
+        if outside.any():
+            row = int(outside.argmax())
+            raise ValueError(
+                f"y, row {row}: {_listed(targets[row])} lies outside the box, where the density is "
+                f"0{others(int(outside.sum()), 'such rows')}. Remedy: leave such rows out, or fit "
+                "with space='line' or a wider Box"
+            )
+        values = law.log_prob(targets[:, 0] if self.targets_.flat else targets)
+        more = {name: each.log_likelihood(X, y) for name, each in (beside or {}).items()}
+        return diagnose(law, targets, values, dict(self.heads_), more)
 
     def save(self, path: str | Path) -> None:
         """Writes the model to one file, which :func:`vwta.load` reads anywhere; no pickle."""
@@ -257,13 +271,23 @@ class VoronoiRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _inputs(self, X: Any, y: Any = "no_validation") -> Any:
         """Checked inputs: a DataFrame as it is, anything else as an array."""
-        table = hasattr(X, "iloc") and hasattr(X, "columns")
         training = not isinstance(y, str)
-        reset = {"reset": training}
-        if table:
-            validate_data(
-                self, X, y if training else "no_validation", skip_check_array=True, **reset
-            )
+        try:
+            X = self._validated(X, y, training)
+        except ValueError as error:
+            if training:
+                raise
+            raise ValueError(
+                f"{error}\nRemedy: give the columns of the training table, in the same order"
+            ) from error
+        if not training:
+            self.columns_.warn_of_far(X)
+        return X
+
+    def _validated(self, X: Any, y: Any, training: bool) -> Any:
+        """Inputs as scikit-learn checks them."""
+        if hasattr(X, "iloc") and hasattr(X, "columns"):
+            validate_data(self, X, y, skip_check_array=True, reset=training)
             if not len(X) or not X.shape[1]:
                 raise ValueError(
                     f"Found array with {len(X)} sample(s) and {X.shape[1]} feature(s) (shape="
@@ -272,7 +296,7 @@ class VoronoiRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return X
         if training and y is None:
             validate_data(self, X, None)
-        return validate_data(self, X, dtype=None, ensure_all_finite=False, **reset)
+        return validate_data(self, X, dtype=None, ensure_all_finite=False, reset=training)
 
     def _enough(self, targets: NDArray[np.float64]) -> NDArray[np.float64]:
         if len(targets) < FEWEST:
@@ -315,30 +339,6 @@ class VoronoiRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             refit=bool(self.refit),
         )
 
-    def _check_parameters(self) -> None:
-        for name in ("n_hypotheses", "members", "steps", "batch_size"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name} is {value!r}. Remedy: give a whole number from 1 on")
-        if not 0 < self.validation_fraction < 1:
-            raise ValueError(
-                f"validation_fraction is {self.validation_fraction}. Remedy: give a number between "
-                "0 and 1, such as 0.2"
-            )
-        widths = self.hidden if isinstance(self.hidden, Sequence) else ()
-        if not widths or not all(width >= 1 for width in widths):
-            raise ValueError(f"hidden is {self.hidden}. Remedy: give widths of layers, as (64, 64)")
-        if not self.learning_rate > 0 or not self.weight_decay >= 0:
-            raise ValueError(
-                f"learning_rate is {self.learning_rate} and weight_decay {self.weight_decay}. "
-                "Remedy: give numbers above 0, and 0 for no decay"
-            )
-        try:
-            torch.device("cpu" if self.device == "auto" else self.device)
-        except RuntimeError:
-            message = f"device {self.device!r}. Remedy: choose 'auto', 'cpu' or 'cuda'"
-            raise ValueError(message) from None
-
     def _take(self, best: Fitted, found: dict[str, float], rows: Rows) -> None:
         """Takes over what was fitted, and warns of what may be wrong with it."""
         self.head_, self.number_, self.networks_ = best.head, best.number, best.networks
@@ -347,11 +347,7 @@ class VoronoiRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.heads_ = {name: -nll - unit for name, nll in found.items()}
         logger.info("head %s: log-likelihood of held-out rows by head: %s", self.head_, self.heads_)
         if best.border:
-            _warn(
-                f"the {HEADS[best.head].number} is {best.number:.2g} (of scaled targets), at the "
-                "border of what was searched. Remedy: check whether targets are discrete or "
-                "follow from the inputs without noise"
-            )
+            _warn(_at_border(best))
         self._check_volumes(rows)
         self.unused_hypotheses_ = self._unused(rows)
         if self.unused_hypotheses_ > self.n_hypotheses_ / 2:
@@ -392,6 +388,23 @@ class VoronoiRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return targets
 
 
+def _at_border(best: Fitted) -> str:
+    """What a number at the border of its interval may mean."""
+    name = HEADS[best.head].number
+    unit = " (of scaled targets)" if name == "bandwidth" else ""
+    if best.border < 0:
+        return (
+            f"the {name} is {best.number:.2g}{unit}, the lowest that was searched. Remedy: check "
+            "whether targets repeat, follow from the inputs without noise, or have one far from "
+            "all others; if not, raise steps"
+        )
+    return (
+        f"the {name} is {best.number:.2g}{unit}, the highest that was searched: held-out targets "
+        "lie far from what was learned. Remedy: give more rows, lower n_hypotheses, or check "
+        "whether some inputs tell rows apart but nothing of the target, such as a number of the row"
+    )
+
+
 def _held_out(rows: int, fraction: float, seed: int) -> torch.Tensor:
     """Which rows are held out, bool `(n,)`; at least one is, and at least one is not."""
     count = min(max(math.ceil(fraction * rows), 1), rows - 1)
@@ -406,6 +419,12 @@ def _names(y: Any) -> list[str] | None:
         return [str(name) for name in y.columns]
     name = getattr(y, "name", None)
     return None if name is None else [str(name)]
+
+
+def _listed(values: NDArray[np.float64]) -> str:
+    """A target in a message."""
+    text = ", ".join(f"{value:g}" for value in values)
+    return f"({text})" if len(values) > 1 else text
 
 
 def _warn(message: str) -> None:

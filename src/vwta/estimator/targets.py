@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Targets", "check_targets", "place_of"]
+__all__ = ["FEWEST", "Targets", "check_targets", "place_of"]
 
 import warnings
 from dataclasses import asdict, dataclass
@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vwta.estimator.columns import DataWarning
+from vwta.estimator.columns import DataWarning, others
 from vwta.geometry.spaces import Box, Space, Sphere
 
 SPACES = ("auto", "line", "box", "sphere")
 UNIT = 1e-4  # by how much the length of a direction may differ from 1
+FEWEST = 5  # rows with which a model can be fitted
 MARGIN = 0.1  # of the range of training targets, by which a box reaches beyond it
-FAR = 100.0  # standard deviations: beyond it a target is likely a wrong number
+FAR = 50.0  # median distances from the median: beyond it a target is likely a wrong number
 Array = NDArray[np.float64]
 
 
@@ -104,8 +105,8 @@ def check_targets(y: Any, rows: int | None = None) -> Array:
         row = int(np.flatnonzero(bad.any(1))[0])
         value = array[row][bad[row]][0]
         raise ValueError(
-            f"y, row {row}: {value} is not finite (NaN or inf); {int(bad.any(1).sum())} such rows. "
-            "Remedy: leave these rows out"
+            f"y, row {row}: {value} is not finite (NaN or inf)"
+            f"{others(int(bad.any(1).sum()), 'such rows')}. Remedy: leave rows without a number out"
         )
     return array
 
@@ -138,6 +139,7 @@ def place_of(y: Array, space: str | Box, flat: bool, names: list[str] | None = N
     _check_scale(y, location, scale, names)
     low = high = None
     if isinstance(space, Box):
+        _check_box(space, y)
         low, high = (
             np.broadcast_to(side.numpy(), y.shape[1:]).tolist() for side in (space.low, space.high)
         )
@@ -146,6 +148,23 @@ def place_of(y: Array, space: str | Box, flat: bool, names: list[str] | None = N
         low, high = (y.min(0) - reach).tolist(), (y.max(0) + reach).tolist()
     kind = "line" if low is None else "box"
     return Targets(kind, location.tolist(), scale.tolist(), low, high, flat, names)
+
+
+def _check_box(box: Box, y: Array) -> None:
+    """Raises an error for a box of another dimension, or one that holds next to no target."""
+    sides = {side.numel() for side in (box.low, box.high)} - {1}
+    if sides - {y.shape[1]}:
+        raise ValueError(
+            f"space {box}: the box has {max(sides)} columns and y has {y.shape[1]}. Remedy: give a "
+            "lower and an upper bound for each column of y, or one for all"
+        )
+    low, high = box.low.numpy(), box.high.numpy()
+    inside = int(((y >= low) & (y <= high)).all(1).sum())
+    if inside < FEWEST:
+        raise ValueError(
+            f"space {box}: {inside} of {len(y)} targets lie in the box. Remedy: give a Box that "
+            "holds the targets, in their own unit"
+        )
 
 
 def _check_scale(y: Array, location: Array, scale: Array, names: list[str] | None) -> None:
@@ -163,13 +182,7 @@ def _check_scale(y: Array, location: Array, scale: Array, names: list[str] | Non
                 f"{name}: all {len(y)} targets are {column[0]:g}. Remedy: choose a target that "
                 "varies"
             )
-        far = np.abs(column - location[axis]) / scale[axis]
-        if far.max() > FAR:
-            _warn(
-                f"{name}, row {int(far.argmax())}: {column[far.argmax()]:g} lies {far.max():.0f} "
-                "standard deviations from the mean. Remedy: correct it if it is wrong, or predict "
-                "the logarithm of the target"
-            )
+        _check_far(name, column)
         values = len(np.unique(column))
         if values <= max(len(y) / 20, min(10, len(y) / 4)):
             _warn(
@@ -179,5 +192,22 @@ def _check_scale(y: Array, location: Array, scale: Array, names: list[str] | Non
             )
 
 
-def _warn(message: str) -> None:
-    warnings.warn(message, DataWarning, stacklevel=4)
+def _check_far(name: str, column: Array) -> None:
+    """Warns of a target far from all others, by medians, which it does not move.
+
+    The distance of targets that equal the median, as many do in discrete columns, does not count.
+    """
+    distance = np.abs(column - np.median(column))
+    far = distance / np.median(distance[distance > 0])
+    row = int(far.argmax())
+    if far[row] > FAR:
+        _warn(
+            f"{name}, row {row}: {column[row]:g} lies {far[row]:.3g} times as far from the median "
+            "as half of the targets do. Remedy: correct it if it is wrong, or predict the "
+            "logarithm of the target",
+            5,
+        )
+
+
+def _warn(message: str, level: int = 4) -> None:
+    warnings.warn(message, DataWarning, stacklevel=level)

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["Laws", "axes_for", "label_of", "members", "one_row", "outer", "window"]
+__all__ = [
+    "Laws",
+    "axes_for",
+    "label_of",
+    "legend_above",
+    "members",
+    "one_row",
+    "outer",
+    "window",
+]
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -76,6 +85,19 @@ def label_of(law: Laws, axis: int = 0) -> str:
     names: Sequence[str] | None = law.targets.names
     d = law.targets.dimension
     return names[axis] if names else "y" if d == 1 else f"y[{axis}]"
+
+
+def legend_above(ax: Axes, marks: list[Any] | None = None) -> None:
+    """A legend in one line above the axes, where it hides nothing.
+
+    A power of ten of all ticks would stand there, so that each tick has its own.
+    """
+    found = ax.get_legend_handles_labels()[0] if marks is None else marks
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.legend(
+        handles=found, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=max(1, len(found)),
+        borderaxespad=0.2, handlelength=1.2, columnspacing=1.0,
+    )  # fmt: skip
 
 
 def members(law: Distribution) -> list[Any]:

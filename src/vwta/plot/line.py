@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from numpy.typing import ArrayLike, NDArray
 
 from vwta.distributions.profile import kernels_of, profile_of
-from vwta.plot.laws import Laws, axes_for, label_of, one_row
+from vwta.plot.laws import Laws, axes_for, label_of, legend_above, one_row
 from vwta.style import LINE, TARGET, style
 
 GRID = 600
@@ -61,7 +61,7 @@ def density(
             ax.axvline(float(y), color=TARGET, ls="--", label="target")
         ax.set(xlabel=label_of(law), ylabel="density", xlim=(at[0], at[-1]))
         ax.set_ylim(0, 1.05 * p.max())
-        _legend_above(ax)
+        legend_above(ax)
     return ax
 
 
@@ -114,7 +114,7 @@ def fan(
             marks.append(Line2D([], [], color=TARGET, marker="o", ls="", ms=2, label="targets"))
         ax.autoscale_view()
         ax.set(xlabel=label, ylabel=label_of(law), xlim=(ends[0], ends[-1]))
-        _legend_above(ax, marks)
+        legend_above(ax, marks)
     return ax
 
 
@@ -175,12 +175,3 @@ def _shades(count: int) -> list[Any]:
     parts = np.linspace(0.25, 0.6, count) if count > 1 else [0.4]
     base = np.array(to_rgba(LINE)[:3])
     return [tuple(1 - part * (1 - base)) for part in parts]
-
-
-def _legend_above(ax: Axes, marks: list[Any] | None = None) -> None:
-    """A legend in one line above the axes, where it hides nothing."""
-    found = ax.get_legend_handles_labels()[0] if marks is None else marks
-    ax.legend(
-        handles=found, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=max(1, len(found)),
-        borderaxespad=0.2, handlelength=1.2, columnspacing=1.0,
-    )  # fmt: skip

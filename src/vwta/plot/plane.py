@@ -16,10 +16,20 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
 from numpy.typing import ArrayLike, NDArray
 
+from vwta.distributions.axes import AxisMixture
 from vwta.distributions.mixtures import VoronoiMixture
 from vwta.geometry.polygons import corners
 from vwta.geometry.spaces import Box
-from vwta.plot.laws import Laws, axes_for, label_of, members, one_row, outer, window
+from vwta.plot.laws import (
+    Laws,
+    axes_for,
+    label_of,
+    legend_above,
+    members,
+    one_row,
+    outer,
+    window,
+)
 from vwta.style import FILL, LINE, SCALE, SCORES, TARGET, shade, style
 
 GRID = 200
@@ -101,8 +111,7 @@ def density2d(
             marks.append(Line2D([], [], color=color, ls=line, lw=0.9, label=f"{100 * level:g} %"))
         if known is not None:
             marks.append(Line2D([], [], color=TARGET, marker="o", ls="", label="targets"))
-        ax.legend(handles=marks, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=len(marks),
-                  borderaxespad=0.2, handlelength=1.6)  # fmt: skip
+        legend_above(ax, marks)
         ax.figure.colorbar(drawn, ax=ax, label="density", pad=0.02, aspect=25)
     return ax
 
@@ -133,7 +142,9 @@ def frame(ax: Axes, law: Laws, y: Array | None) -> tuple[Array, Array]:
 
 def _ellipses(ax: Axes, law: Laws, mixture: Any, points: Array, masses: Array) -> None:
     """One standard deviation around each atom, as opaque as it is heavy."""
-    h = mixture.kernel.h.double().expand(mixture.masses.shape)[0].numpy()
+    h = mixture.kernel.h.double().expand(mixture.masses.shape)[0].numpy()[:, None]
+    if isinstance(mixture, AxisMixture):
+        h = h * mixture.widths[0].double().numpy()
     for z, mass, width in zip(points, masses, h, strict=True):
         size = 2 * width * law.scale
         ax.add_patch(

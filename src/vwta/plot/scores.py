@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
-from vwta.plot.laws import Laws, axes_for
+from vwta.plot.laws import Laws, axes_for, legend_above
 from vwta.style import LINE, SCALE, TARGET, style
 
 FACTOR = 20.0  # by which bandwidths go down and up
@@ -36,14 +36,14 @@ def bandwidth(law: Laws, y: ArrayLike, *, ax: Axes | None = None) -> Axes:
     with style():
         ax = axes_for(ax)
         ax.plot(numbers, values, color=LINE)
-        ax.plot([law.number], [here], "o", color=SCALE, ms=5, label="the model's")
+        ax.plot([law.number], [here], "o", color=SCALE, ms=5, label="the model")
         ax.set_xscale("log")
         one = law.head in ("voronoi", "kernel")
         what = "bandwidth h of scaled targets" if one else "factor on all widths"
         ax.set(xlabel=what, ylabel="mean log-likelihood")
         top = max(values)
         ax.set_ylim(min(min(values), top - 0.1) if top - min(values) < 6 else top - 6, top + 0.3)
-        ax.legend(loc="lower center")
+        legend_above(ax)
     return ax
 
 

@@ -45,6 +45,13 @@ vwta.model = (() => {
     return top + Math.log(terms.reduce((sum, term) => sum + Math.exp(term - top), 0));
   }
 
+  /** Log-density of Gaussians with a width along each axis. */
+  function along(points, masses, widths) {
+    const level = masses.map((mass, k) => Math.log(mass) - Math.log(2 * Math.PI * widths[k][0] * widths[k][1]));
+    return (x, y) => logSum(points.map((z, k) => (
+      level[k] - (((x - z[0]) / widths[k][0]) ** 2 + ((y - z[1]) / widths[k][1]) ** 2) / 2)));
+  }
+
   /** The law of a row of the grid: its log-density, in the unit of the target. */
   function lawAt(at) {
     if (flat) {
@@ -63,6 +70,7 @@ vwta.model = (() => {
     const laws = members.map((each) => {
       const points = pairs(row(each.points, at));
       const masses = row(each.masses, at);
+      if (each.widths) return { points, masses, log: along(points, masses, pairs(row(each.widths, at))) };
       const local = each.centres && { centres: pairs(row(each.centres, at)), inside: row(each.inside, at) };
       return { points, masses, ...vwta.geometry.density(points, masses, row(each.scales, at), data.box, local) };
     });
