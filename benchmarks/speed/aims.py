@@ -48,6 +48,15 @@ def _likelihood(law: VoronoiMixture) -> object:
     return law.log_prob(y).mean()
 
 
+def _gradients(law: VoronoiMixture) -> object:
+    """Of the likelihood at 100 points for each atom, by the atoms."""
+    law.points.requires_grad_()
+    again = VoronoiMixture(law.points, law.masses, law.kernel, law.space)
+    y = torch.rand(100 * law.components, law.event_shape[0], dtype=torch.float64)
+    again.log_prob(y).mean().backward()
+    return law.points.grad
+
+
 def _moments(law: VoronoiMixture) -> object:
     """For which coinciding atoms are looked for, too."""
     return law.mean, law.variance
@@ -66,9 +75,11 @@ def _aims() -> Iterator[tuple[str, Aim]]:
         if name in ("plane", "sphere"):
             title = f"10,000 cells, {where}"
             yield f"cells_{name}", Aim(title, 1, 10_000, size, space, uniform, _cells, 1, 1024)
-        if name != "space":
-            title = f"NLL of a million points, K = 1,000, {where}"
-            yield f"nll_{name}", Aim(title, 1, 1000, size, space, kernel, _likelihood, 2, 1024)
+        title = f"NLL of a million points, K = 1,000, {where}"
+        yield f"nll_{name}", Aim(title, 1, 1000, size, space, kernel, _likelihood, 2, 1024)
+        if name in ("plane", "space"):
+            title = f"gradients of 100,000 densities, K = 1,000, {where}"
+            yield f"slopes_{name}", Aim(title, 1, 1000, size, space, kernel, _gradients, None, 512)
         laws = 100 if name in ("line", "plane") else 20
         title = f"mean and variance of {laws} laws, K = 1,000, {where}"
         yield f"moments_{name}", Aim(title, laws, 1000, size, space, kernel, _moments, None, 512)

@@ -166,7 +166,7 @@ PLANES = Job(
     f"{LAWS} times areas of K cells",
     "square",
     "K",
-    SIZES[:3],
+    SIZES,
     lambda count: Cells(np.random.default_rng(count).random((LAWS, count, 2)), np.arange(count)),
     {"vwta": _all, "shapely": _each_by_shapely},
     lambda data: _exact_areas(Cells(data.points[0], data.cells)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["LINE", "MANY", "SPACE_10", "UNCUT"]
+__all__ = ["DENSITIES", "LINE", "MANY", "SPACE_10", "UNCUT"]
 
 import math
 from typing import NamedTuple
@@ -10,16 +10,18 @@ from typing import NamedTuple
 import numpy as np
 import torch
 import zuko
-from fuzz.reference import line_cell, line_mass, plane_cell, plane_moments
+from fuzz.reference import SphereCell, line_cell, line_mass, plane_cell, plane_moments
+from fuzz.space_reference import solid, space_moments
 from job import Array, Job
 from reference import log_prob as plain_log_prob
 from scipy.spatial import cKDTree
-from scipy.special import logsumexp
+from scipy.spatial.distance import cdist
+from scipy.special import gammainc, logsumexp
 from scipy.stats import truncnorm
 from sklearn.mixture import GaussianMixture
 from torch import Tensor
 
-from vwta import Box, Gaussian, KernelMixture, VoronoiMixture
+from vwta import Box, Gaussian, KernelMixture, Sphere, VonMisesFisher, VoronoiMixture
 from vwta.geometry.cells import Tessellation
 
 SIZES = (10, 100, 1000, 10_000)
@@ -32,6 +34,7 @@ NARROW = 0.1  # bandwidth in ten dimensions
 CELLS = 10  # cells asked for there
 DRAWS = 2048  # for each of them; as many as our directions
 TRIALS = 200_000  # for the truth
+AT_ONCE = 2**24  # numbers that the plain program holds
 UNCUT_TARGETS = 10_000
 
 
@@ -135,20 +138,102 @@ def _draws(data: Law) -> Array:
     return np.log(shares)
 
 
+def _mass_by_draws(points: Array, k: int, h: float) -> float:
+    """Log-mass of a cell, from many draws: a standard error of up to .01."""
+    rng, inside = np.random.default_rng(1 + k), 0
+    apart = np.delete(points, k, axis=0) - points[k]
+    half = ((apart**2).sum(1) / 2).astype(np.float32)
+    for _ in range(TRIALS // 5000):
+        step = h * rng.normal(size=(5000, points.shape[1]))
+        y = points[k] + step
+        step = step[((y > 0) & (y < 1)).all(1)].astype(np.float32)
+        inside += int(((step @ apart.T.astype(np.float32)) < half).all(1).sum())
+    return math.log(inside / TRIALS)
+
+
 def _many_draws(data: Law) -> tuple[Array, Array]:
-    """Log-masses of three cells, from many draws: a standard error of up to .01."""
-    rng, found = np.random.default_rng(1), []
-    for k in range(3):
-        apart = np.delete(data.points, k, axis=0) - data.points[k]
-        half = ((apart**2).sum(1) / 2).astype(np.float32)
-        inside = 0
-        for _ in range(TRIALS // 5000):
-            step = NARROW * rng.normal(size=(5000, data.points.shape[1]))
-            y = data.points[k] + step
-            step = step[((y > 0) & (y < 1)).all(1)].astype(np.float32)
-            inside += int(((step @ apart.T.astype(np.float32)) < half).all(1).sum())
-        found.append(inside / TRIALS)
-    return np.arange(3), np.log(found)
+    return np.arange(3), np.array([_mass_by_draws(data.points, k, NARROW) for k in range(3)])
+
+
+class Place(NamedTuple):
+    """Where densities are asked for: dimension (None: the sphere), bandwidth, number of targets.
+
+    The plain program takes 40 directions where ours is exact, as the paper does, else as many as
+    ours.
+    """
+
+    dim: int | None
+    h: float
+    targets: int
+    checked: int
+    rays: int
+
+    def data(self, count: int) -> Law:
+        if self.dim is not None:
+            return _law(count, self.dim, self.targets)
+        x = np.random.default_rng(count).normal(size=(count + self.targets, 3))
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        return Law(x[:count], x[count:])
+
+    def ours(self, data: Law) -> Array:
+        points = torch.from_numpy(data.points)
+        masses = torch.full_like(points[:, 0], 1 / len(points))
+        if self.dim is None:
+            law = VoronoiMixture(points, masses, VonMisesFisher(self.h), Sphere())
+        else:
+            law = VoronoiMixture(points, masses, Gaussian(self.h), Box(0.0, 1.0))
+        return law.log_prob(torch.from_numpy(data.y)).numpy()
+
+    def log_kernel(self, w: Array) -> Array:
+        """Log-density at the spread `|y - z|^2 / 2`, which is `1 - cos` on the sphere."""
+        if self.dim is None:
+            return -w / self.h**2 - math.log(-2 * math.pi * self.h**2 * math.expm1(-2 / self.h**2))
+        return -w / self.h**2 - self.dim * math.log(self.h * math.sqrt(2 * math.pi))
+
+    def plain(self, data: Law) -> Array:
+        """The winner's cell along random directions; lines by the inverse of their distance."""
+        rng, found = np.random.default_rng(0), []
+        step = max(1, AT_ONCE // (self.rays * len(data.points)))
+        for y in np.split(data.y, range(step, len(data.y), step)):
+            winner = cdist(y, data.points).argmin(1)
+            z = data.points[winner]
+            ray = rng.normal(size=(len(y), self.rays, z.shape[1]))
+            if self.dim is None:
+                ray -= (ray @ z[..., None]) * z[:, None]
+            ray /= np.linalg.norm(ray, axis=-1, keepdims=True)
+            apart = data.points - z[:, None]
+            square = (apart**2).sum(-1, keepdims=True)
+            pull = np.divide(2 * apart, square, out=np.zeros_like(apart), where=square > 0)
+            rate = (ray @ pull.transpose(0, 2, 1)).max(-1)
+            if self.dim is None:
+                w = 1 - np.cos(np.pi / 2 - np.arctan(rate))
+                share = np.expm1(-w / self.h**2) / math.expm1(-2 / self.h**2)
+            else:
+                side = np.maximum(ray / (1 - z)[:, None], -ray / z[:, None]).max(-1)
+                reach = 1 / np.maximum(rate, side)
+                share = gammainc(self.dim / 2, reach**2 / (2 * self.h**2))
+            spread = ((y - z) ** 2).sum(-1) / 2
+            found.append(self.log_kernel(spread) - np.log(share.mean(-1)))
+        return np.concatenate(found) - math.log(len(data.points))
+
+    def exact(self, data: Law) -> tuple[Array, Array]:
+        """By quadrature on the sphere and in space, from draws in more dimensions."""
+        y = data.y[: self.checked]
+        distance = cdist(y, data.points)
+        winner = distance.argmin(1)
+        log_mass = [self.log_mass(data.points, int(k)) for k in winner]
+        log_kernel = self.log_kernel(distance.min(1) ** 2 / 2)
+        return np.arange(len(y)), log_kernel - log_mass - math.log(len(data.points))
+
+    def log_mass(self, points: Array, k: int) -> float:
+        """Of a cell; 200 nearest atoms are ample for points drawn evenly."""
+        near = points[np.argsort(((points - points[k]) ** 2).sum(1))[:200]]
+        if self.dim is None:
+            return SphereCell.around(near, 0).moments(self.h).log_mass
+        if self.dim == 3:
+            cell = solid(near, 0, np.zeros(3), np.ones(3), self.h)
+            return space_moments(cell, self.h).log_mass
+        return _mass_by_draws(points, k, self.h)
 
 
 def _uncut(data: Law) -> Array:
@@ -199,7 +284,7 @@ MANY = Job(
     f"densities of {LAWS:,} laws, 7 h",
     "square",
     "K",
-    (10, 100, 1000),
+    SIZES,
     _laws,
     {"vwta": _many, "random directions": _plain},
     _exact_many,
@@ -222,3 +307,21 @@ UNCUT = Job(
     {"vwta": _uncut, "zuko": _zuko, "scikit-learn": _sklearn},
     _exact_uncut,
 )
+PLACES = {
+    "density_sphere": ("sphere", Place(None, NARROW, 1000, 10, 40)),
+    "density_space": ("d = 3", Place(3, NARROW, 1000, 10, 40)),
+    "density_space5": ("d = 5", Place(5, 0.05, 100, 3, DRAWS)),
+    "density_space10": ("d = 10", Place(10, NARROW, 100, 3, DRAWS)),
+}
+DENSITIES = {
+    name: Job(
+        f"{place.targets:,} densities of a law",
+        where,
+        "K",
+        SIZES,
+        place.data,
+        {"vwta": place.ours, "random directions": place.plain},
+        place.exact,
+    )
+    for name, (where, place) in PLACES.items()
+}

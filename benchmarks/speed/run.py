@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 import torch
 from cells import PLANE, PLANES, SPACE, SPACE_5, SPHERE
-from densities import LINE, MANY, SPACE_10, UNCUT
+from densities import DENSITIES, LINE, MANY, SPACE_10, UNCUT
 from distances import DISTANCES
 from job import Job
 from picture import write_figure
@@ -36,6 +36,7 @@ JOBS = {
     "space5": SPACE_5,
     "space10": SPACE_10,
     "laws": MANY,
+    **DENSITIES,
     "uncut": UNCUT,
     "distances": DISTANCES,
 }
@@ -87,6 +88,8 @@ def timed(name: str, job: Job, largest: int | None) -> list[dict[str, Any]]:
             for side, function in job.sides.items()
             if last[side] * (size / before) ** 1.5 < LIMIT
         }
+        for side in job.sides.keys() - sides.keys():
+            print(f"{size:>8} {side:<30} left out: it may need more than {LIMIT:.0f} s")
         place, truth = job.truth(data)
         seconds, values = in_turns(sides, data)
         for side in sides:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["details", "exponent", "milliseconds", "summary"]
+__all__ = ["details", "exponent", "milliseconds", "summary", "worst_ratios"]
 
 import math
 
@@ -27,17 +27,26 @@ def milliseconds(seconds: float) -> str:
 
 
 def summary(table: pd.DataFrame) -> str:
-    """A line for each job at one size: ours beside the fastest peer."""
-    lines = [f"| CPU ms, K = {SHOWN:,} | `vwta` | fastest peer | errors |", "|---|---|---|---|"]
-    for _, rows in table[table["n"] == SHOWN].groupby("job", sort=False):
+    """A line for each job at one size: ours beside the fastest peer, and the worst of all sizes."""
+    head = f"| CPU ms, K = {SHOWN:,} | `vwta` | fastest peer | errors | worst ratio at any K |"
+    lines = [head, "|---|---|---|---|---|"]
+    worst = worst_ratios(table)
+    for job, rows in table[table["n"] == SHOWN].groupby("job", sort=False):
         ours, peers = rows.iloc[0], rows[~rows["side"].str.startswith("vwta")]
         peer = peers.nsmallest(1, "seconds").iloc[0]
         ahead = ours["seconds"] <= peer["seconds"]
         times = f"{_cell(ours['seconds'], ahead)} | {_cell(peer['seconds'], not ahead)}"
         errors = f"{_error(ours['error'])}, {_error(peer['error'])}"
         title = f"{ours['title']}, {ours['space']}"
-        lines.append(f"| {title} | {times} {peer['side']} | {errors} |")
+        lines.append(f"| {title} | {times} {peer['side']} | {errors} | {worst[job]:.2g} |")
     return "\n".join(lines)
+
+
+def worst_ratios(table: pd.DataFrame) -> pd.Series:
+    """Largest ratio of our time to that of the fastest peer, over all sizes that we did, by job."""
+    ours = table[table["side"] == "vwta"].set_index(["job", "n"])["seconds"]
+    peers = table[~table["side"].str.startswith("vwta")].groupby(["job", "n"])["seconds"].min()
+    return (ours / peers).groupby("job").max()
 
 
 def details(table: pd.DataFrame) -> str:

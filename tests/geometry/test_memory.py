@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from vwta import Box, Directions, Gaussian, KernelMixture, VoronoiMixture
+from vwta.distributions.atoms import take_at
 from vwta.distributions.line import cdf, log_mass_between
 from vwta.geometry import memory
 from vwta.geometry.memory import in_parts
@@ -111,3 +114,59 @@ def test_cells_of_a_line_are_found_by_bisection() -> None:
     _, law = laws((2,))
     y = torch.linspace(-0.1, 1.1, 2001, dtype=torch.float64)[:, None]
     assert torch.allclose(cdf(law, y), log_mass_between(law, -math.inf, y).exp(), atol=1e-14)
+
+
+class Largest(TorchDispatchMode):
+    """Notes the largest number of elements of a tensor that is made, gradients included."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.size = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        found = func(*args, **(kwargs or {}))
+        for x in found if isinstance(found, tuple | list) else (found,):
+            if isinstance(x, Tensor) and "expand" not in func.__name__:
+                self.size = max(self.size, x.numel())
+        return found
+
+
+@pytest.mark.parametrize("each", [False, True])
+def test_gradients_of_densities_need_no_pairs_of_targets_and_atoms(each: bool) -> None:
+    generator = torch.Generator().manual_seed(3)
+    points = torch.rand(300, 2, dtype=torch.float64, generator=generator).requires_grad_()
+    h = torch.full((300,) if each else (), 0.1, dtype=torch.float64).requires_grad_()
+    masses = torch.full((300,), 1 / 300, dtype=torch.float64)
+    y = torch.rand(5000, 2, dtype=torch.float64, generator=generator)
+    law = VoronoiMixture(points, masses, Gaussian(h), Box(0.0, 1.0))
+    with Largest() as largest:
+        law.log_prob(y).sum().backward()
+    assert 10_000 <= largest.size < len(y) * len(points) / 3
+    assert points.grad is not None
+    assert (points.grad != 0).all()
+
+
+@pytest.mark.parametrize("draws", [(), (3,), (2, 3)])
+@pytest.mark.parametrize("laws", [(), (1,), (5,), (4, 1), (4, 5)])
+@pytest.mark.parametrize("count", [6, 1])
+def test_chosen_atoms_by_another_way(
+    draws: tuple[int, ...], laws: tuple[int, ...], count: int
+) -> None:
+    """Also of points that are expanded, and of one that serves all atoms."""
+    generator = torch.Generator().manual_seed(4)
+    points = torch.rand(*laws, count, 2, dtype=torch.float64, generator=generator)
+    atom = torch.randint(6, (*draws, 4, 5), generator=generator)
+    weight = torch.rand(*atom.shape, 2, dtype=torch.float64, generator=generator)
+    whole = points.clone().expand(*atom.shape, 6, 2).requires_grad_()
+    gathered = whole.gather(-2, atom[..., None, None].expand(*atom.shape, 1, 2)).squeeze(-2)
+    for given in (points, points.expand(*atom.shape, count, 2)):
+        given = given.detach().requires_grad_()
+        chosen = take_at(given, atom)
+        assert torch.equal(chosen, gathered)
+        grads = [
+            torch.autograd.grad((x * weight).sum(), of, retain_graph=True)[0]
+            for x, of in ((chosen, given), (gathered, whole))
+        ]
+        torch.testing.assert_close(*(grad.sum_to_size(points.shape) for grad in grads))

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from scipy.integrate import quad
 from vwta.distributions.mixtures import VoronoiMixture
 from vwta.geometry.kernels import Gaussian, Uniform, VonMisesFisher
 from vwta.geometry.spaces import Box, Sphere
+from vwta.geometry.sphere import UnitSphere
+from vwta.geometry.surfaces import Edges
 
 X, W = np.polynomial.legendre.leggauss(60)
 RNG = np.random.default_rng(0)
@@ -180,6 +183,32 @@ def test_mass_of_a_hemisphere_in_closed_form(h: float) -> None:
     half = mixture(close, h).log_cell_mass
     beyond = math.log((1 + math.erf(0.5e-9 / h / math.sqrt(2))) / 2)
     assert half.tolist() == pytest.approx([beyond] * 2, abs=1e-6)
+
+
+@pytest.mark.parametrize("a", [1e-3, 0.5, math.sqrt(0.5), 1.0])
+@pytest.mark.parametrize("s1", [-4.5, -math.pi, -1.0, 0.7, 3.0])
+@pytest.mark.parametrize("length", [1e-6, 0.5, 3.0, 2 * math.pi])
+def test_area_of_a_sector_on_the_sphere(a: float, s1: float, length: float) -> None:
+    """Also of edges that go on behind the atom, where the integrand is as high as 2 / a."""
+    b, s2 = math.sqrt(1 - a**2), s1 + length
+    peaks = [x for x in (-math.pi, math.pi, 3 * math.pi) if s1 < x < s2]
+
+    def height(s: float) -> float:
+        return a / (a**2 / (1 + b) + 2 * b * math.cos(s / 2) ** 2)
+
+    area, _ = quad(height, s1, s2, points=peaks or None, epsabs=0, epsrel=1e-11, limit=500)
+    line = torch.tensor([[a], [b], [s1], [s2]], dtype=torch.float64)
+    edges = replace(Edges.none(UnitSphere(), line), a=line[0], b=line[1], s1=line[2], s2=line[3])
+    assert UnitSphere().sector_mass(edges, Uniform()).item() == pytest.approx(area, rel=1e-9)
+
+
+def test_areas_of_lunes_and_octants() -> None:
+    turn = 2 * math.pi * np.arange(3) / 3
+    ring = np.stack([np.cos(turn), np.sin(turn), 0 * turn], 1)
+    np.testing.assert_allclose(mixture(ring, None).log_cell_mass.exp(), 4 * math.pi / 3, rtol=1e-14)
+    corners = np.array(list(itertools.product((-1, 1), repeat=3))) / math.sqrt(3)
+    areas = mixture(corners, None).log_cell_mass.exp()
+    np.testing.assert_allclose(areas, math.pi / 2, rtol=1e-14)
 
 
 def test_mass_of_one_atom_in_closed_form() -> None:

@@ -158,7 +158,7 @@ class Atoms(Distribution):
         """Bandwidth `(*)` of the chosen atoms `(*)`, or the one number that serves all."""
         if not h.dim():
             return h
-        return h.expand(*atom.shape, self.components).gather(-1, atom[..., None]).squeeze(-1)
+        return take_at(h[..., None], atom)[..., 0]
 
     def _target(self, value: Tensor) -> Tensor:
         """The target y `(*, e)`, checked and in floating point."""
@@ -187,10 +187,16 @@ def broadcast_shapes(*shapes: Shape) -> Size:
 
 
 def take_at(points: Tensor, atom: Tensor) -> Tensor:
-    """Of the atoms' points `(*, K, e)`, or centres, those of chosen atoms `(*)`, as `(*, e)`."""
-    points = points.expand(*atom.shape, *points.shape[-2:])
-    index = atom[..., None, None].expand(*atom.shape, 1, points.shape[-1])
-    return points.gather(-2, index).squeeze(-2)
+    """Of the atoms' points `(*, K, e)`, or centres, those of chosen atoms `(*)`, as `(*, e)`.
+
+    Points that serve many laws are not copied for each of them, and neither are their gradients.
+    One point in place of `K` serves all atoms.
+    """
+    points = points[tuple(slice(None if s else 1) for s in points.stride()[:-2])]
+    laws, (count, size) = points.shape[:-2], points.shape[-2:]
+    row = torch.arange(laws.numel(), device=points.device).view(laws)
+    place = (row * count + atom.clamp_max(count - 1)).flatten()
+    return points.reshape(-1, size).index_select(0, place).view(*atom.shape, size)
 
 
 def safe_log(masses: Tensor) -> Tensor:

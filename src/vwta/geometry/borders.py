@@ -7,7 +7,7 @@ one that is follows from two numbers: `slack` is the distance to a line (its sin
 
 from __future__ import annotations
 
-__all__ = ["Borders", "borders"]
+__all__ = ["Borders", "borders", "surface_of"]
 
 import math
 from typing import NamedTuple
@@ -48,7 +48,7 @@ def borders(
 
     Of the other atoms those `among` `(C, N)` count, in ascending order; all if None.
     """
-    surface: Surface = SPHERE if isinstance(space, Sphere) else PLANE
+    surface = surface_of(space)
     lines, twin, empty = Lines.around(surface, points, row, atom, space, among)
     least, most = lines.least, points.shape[1] + 2 * points.shape[2] + 4
     cell = torch.nonzero(~empty)[:, 0]
@@ -90,6 +90,11 @@ def borders(
         steps[0] = _from_corner(steps[0], corner, surface)
     edges = _gather(steps, points, row, atom, space, surface, among)
     return Borders(edges, twin, empty, least)
+
+
+def surface_of(space: Space) -> Surface:
+    """The plane or the sphere, as cells of a space see it."""
+    return SPHERE if isinstance(space, Sphere) else PLANE
 
 
 def _from_corner(step: Step, corner: Tensor, surface: Surface) -> Step:

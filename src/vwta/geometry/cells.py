@@ -11,6 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from vwta.geometry.borders import surface_of
 from vwta.geometry.directions import Directions, Rays, SphereRays
 from vwta.geometry.kernels import Kernel, Uniform, sample_sphere, sphere_moments
 from vwta.geometry.memory import slices
@@ -279,9 +280,9 @@ class _Polygons:
         self.points, self.space = points, space
         count = points.shape[0] * points.shape[1]
         slot = torch.full((count,), -1, dtype=torch.long, device=points.device)
-        nothing = slot[:0]
-        edges, twin, empty = walk(points, nothing, nothing, space)
-        self._found = _Found(slot, nothing, nothing, edges, empty, twin)
+        nothing, no_mask = slot[:0], slot[:0] < 0
+        edges = Edges.none(surface_of(space), points)
+        self._found = _Found(slot, nothing, nothing, edges, no_mask, no_mask)
         self._last: tuple[Tensor, _Selection] | None = None
 
     def select(self, cell: Tensor) -> _Selection:

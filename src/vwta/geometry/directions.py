@@ -14,16 +14,18 @@ bound.
 
 from __future__ import annotations
 
-__all__ = ["REPLICATES", "Directions", "Rays", "SphereRays", "scatter"]
+__all__ = ["REPLICATES", "Directions", "Rays", "SphereRays", "cube", "scatter"]
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
+from vwta.geometry.ends import first_lines
 from vwta.geometry.kernels import Kernel
 from vwta.geometry.ordered import ends_of_cells
 from vwta.geometry.spaces import Space, unit
@@ -197,20 +199,8 @@ class Rays:
 
     def _first_line(self, points: Tensor, cells: slice, ray: Tensor) -> Tensor:
         """The line that ends each ray, `(C, S)`: an atom, `K + i` for side `i`, or -1 for none."""
-        z, others = points[self.row[cells], self.atom[cells]], points[self.row[cells]]
-        apart = others - z[:, None]
-        inverse = torch.matmul(ray, apart.mT) * 2 / (apart**2).sum(-1)[:, None]  # 1 / reach
-        inverse = torch.where(inverse.isnan(), torch.full_like(inverse, -math.inf), inverse)
-        normals, to_side = self.space.sides(z)
-        if len(normals):
-            rate = torch.matmul(ray, normals.T)
-            inverse = torch.cat(
-                [inverse, torch.where(rate > 0, rate / to_side[:, None], torch.zeros_like(rate))],
-                -1,
-            )
-        best, line = inverse.max(-1)
-        ends = best > self._slowest
-        return torch.where(ends, line, torch.full_like(line, -1))
+        row, atom = self.row[cells], self.atom[cells]
+        return first_lines(points, row, atom, self.space, ray, self._slowest)
 
     def _neighbours(self, points: Tensor, cells: slice) -> tuple[Tensor, ...]:
         """Atoms `(C, 1, e)`, and for each ray whether a neighbour ends it, which, and how far.
@@ -271,16 +261,22 @@ def _aim(how: Directions, dim: int, cells: int, like: Tensor) -> Tensor:
         generator = torch.Generator().manual_seed(how.seed)
         aim = torch.randn(cells, how.count, size, dtype=like.dtype, generator=generator)
     else:
-        seeds = range(how.seed * REPLICATES, (how.seed + 1) * REPLICATES)
-        cubes = [
-            SobolEngine(size, scramble=True, seed=seed).draw(
-                how.count // REPLICATES, dtype=like.dtype
-            )
-            for seed in seeds
-        ]
-        half = 0.5 / 2**30  # the engine's resolution: keeps 0 and 1 out
-        aim = torch.special.ndtri(torch.cat(cubes).clamp(half, 1 - half))[None]
+        aim = torch.special.ndtri(cube(how.count, how.seed, size).to(like))[None]
     return unit(aim.to(like.device))
+
+
+@lru_cache(maxsize=4)  # a megabyte each by default
+def cube(count: int, seed: int, size: int) -> Tensor:
+    """Scrambled Sobol points of the unit cube, `(count, size)`, with replicates in turn.
+
+    They are kept: nobody may change them.
+    """
+    draws = []
+    for each in range(seed * REPLICATES, (seed + 1) * REPLICATES):
+        engine = SobolEngine(size, scramble=True, seed=each)
+        draws.append(engine.draw(count // REPLICATES, dtype=torch.float64))
+    half = 0.5 / 2**30  # the engine's resolution: keeps 0 and 1 out
+    return torch.cat(draws).clamp(half, 1 - half)
 
 
 def scatter(parts: Tensor) -> Tensor:

@@ -51,8 +51,13 @@ class Planes:
 
     def __init__(self, points: Tensor, row: Tensor, atom: Tensor, space: Box) -> None:
         self.points, self.row, self.z = points, row, points[row, atom]
+        self._atom, self._space = atom, space
         self._normals, to_side = space.sides(self.z)
         self.to_side = finite(to_side)
+
+    def take(self, cells: Tensor) -> Planes:
+        """The planes of some cells `(T,)`, which are numbered by their place."""
+        return Planes(self.points, self.row[cells], self._atom[cells], self._space)
 
     def of(self, cell: Tensor, line: Tensor) -> tuple[Tensor, Tensor]:
         """Unit normals `(*, 3)` away from the atoms, and distances `(*)`, of planes `line`."""
@@ -113,6 +118,33 @@ class Polyhedra:
         lift = (torch.where(is_far, place, 0.0) / FAR).flatten(0, 1) if is_far.any() else None
         place = torch.where(is_far, 0.0, place).flatten(0, 1)
         return cls(place, lift, cell.repeat_interleave(8), edges.flatten(0, 1), pairs)
+
+    @staticmethod
+    def cat(parts: list[tuple[Tensor, Polyhedra]]) -> Polyhedra:
+        """All polyhedra of some parts, with the numbers `(T,)` that those of each part get."""
+        solids = [part for _, part in parts]
+        sizes = torch.tensor([len(part.corner) for part in solids])
+        ends = zip(solids, (sizes.cumsum(0) - sizes).tolist(), strict=True)
+        lifts = [part.lift for part in solids if part.lift is not None]
+        return Polyhedra(
+            torch.cat([part.corner for part in solids]),
+            torch.cat(lifts) if lifts else None,
+            torch.cat([numbers[part.cell] for numbers, part in parts]),
+            torch.cat([part.ends + first for part, first in ends]),
+            torch.cat([part.faces for part in solids]),
+        )
+
+    def take(self, chosen: Tensor) -> Polyhedra:
+        """Those that are chosen, by a mask `(C,)`, numbered by their place."""
+        stays = chosen[self.cell]
+        number, kept = stays.cumsum(0) - 1, stays[self.ends[:, 0]]
+        return Polyhedra(
+            self.corner[stays],
+            None if self.lift is None else self.lift[stays],
+            (chosen.cumsum(0) - 1)[self.cell[stays]],
+            number[self.ends[kept]],
+            self.faces[kept],
+        )
 
     def places(self, index: Tensor | slice) -> Tensor:
         """Positions of corners `(*)` relative to the atoms, `(*, 3)`."""
@@ -242,57 +274,57 @@ def polyhedra(
     """
     planes, count = Planes(points, row, atom, space), points.shape[1]
     _, nearest = neighbours.nearest(row, atom, 0, 1)
-    solids = Polyhedra.boxes(planes.to_side, nearest[:, 0], count)
+    solids, done = Polyhedra.boxes(planes.to_side, nearest[:, 0], count), []
     todo = torch.arange(len(row), device=row.device)
     start, stop = 0, min(FIRST, count)
     while len(todo) and start < stop:
         line, distance = neighbours.nearest(row[todo], atom[todo], start, stop)
-        solids = _cut_all(solids, planes, todo, line, distance / 2)
-        open_ = solids.radius(len(row))[todo] > distance[:, -1] / 2
-        todo = todo[open_]
+        solids = _cut_all(solids, planes.take(todo), line, distance / 2, 0 if start else BLIND)
+        is_open = solids.radius(len(todo)) > distance[:, -1] / 2
+        done.append((todo[~is_open], solids.take(~is_open)))
+        todo, solids = todo[is_open], solids.take(is_open)
         start, stop = stop, min(2 * stop, count)
-    return solids, planes
+    return Polyhedra.cat([*done, (todo, solids)]), planes
 
 
 def _cut_all(
-    solids: Polyhedra, planes: Planes, cells: Tensor, line: Tensor, offset: Tensor
+    solids: Polyhedra, planes: Planes, line: Tensor, offset: Tensor, blind: int
 ) -> Polyhedra:
-    """Cut cells `(T,)` by bisectors with atoms `line` `(T, m)` at distances `offset`, ascending."""
-    blind = BLIND if int(line.shape[1]) > BLIND else 0
-    number, far = len(planes.z), line.new_zeros(len(planes.z))
+    """Cut cells by bisectors with atoms `line` `(C, m)` at distances `offset`, ascending.
+
+    The first `blind` ones are not compared with corners before. Cells that are ready are set aside.
+    """
+    done, cells = [], torch.arange(len(planes.z), device=line.device)
+    here, width = planes, blind
     while len(cells):
-        width = blind if blind else min(ROUND, line.shape[1])
-        for i in range(width):
-            here = far.index_copy(0, cells, line[:, i])
-            normal, _ = planes.of(torch.arange(number, device=cells.device), here)
-            at = offset.new_full((number,), math.inf).index_copy_(0, cells, offset[:, i])
-            solids = solids.cut(planes, normal, at, here)
-        line, offset, blind = line[:, width:], offset[:, width:], 0
-        cells, line, offset = _cutting(solids, planes, cells, line, offset)
-    return solids
+        for i in range(min(width, line.shape[1])):
+            normal, _ = here.of(torch.arange(len(cells), device=cells.device), line[:, i])
+            solids = solids.cut(here, normal, offset[:, i], line[:, i])
+        again, line, offset = _cutting(solids, here, line[:, width:], offset[:, width:])
+        done.append((cells[~again], solids.take(~again)))
+        cells, solids = cells[again], solids.take(again)
+        here, width = planes.take(cells), ROUND
+    return Polyhedra.cat(done)
 
 
 def _cutting(
-    solids: Polyhedra, planes: Planes, cells: Tensor, line: Tensor, offset: Tensor
+    solids: Polyhedra, planes: Planes, line: Tensor, offset: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The planes that some corner lies beyond, in their order, and the cells that have any."""
-    width = line.shape[1]
+    """Which cells `(C,)` have a corner beyond a plane, and these planes of each, in their order."""
+    cells, width = torch.arange(len(line), device=line.device), line.shape[1]
     if not width:
-        return cells[:0], line[:0], offset[:0]
+        return cells < 0, line[:0], offset[:0]
     found = []
     for part in slices(len(cells), width * CORNERS * 32):
         normal, _ = planes.of(cells[part, None], line[part])
         found.append(solids.beyond(cells[part], normal, offset[part]))
     cuts = torch.cat(found)
     number = cuts.sum(1)
-    some = torch.nonzero(number)[:, 0]
-    if not len(some):
-        return cells[:0], line[:0], offset[:0]
-    most = int(number.max())
-    order = torch.argsort(~cuts[some], dim=1, stable=True)[:, :most]
-    is_cut = cuts[some].gather(1, order)
-    offset = offset[some].gather(1, order).masked_fill(~is_cut, math.inf)
-    return cells[some], line[some].gather(1, order), offset
+    again = number > 0
+    order = torch.argsort(~cuts[again], dim=1, stable=True)[:, : int(number.max())]
+    is_cut = cuts[again].gather(1, order)
+    offset = offset[again].gather(1, order).masked_fill(~is_cut, math.inf)
+    return again, line[again].gather(1, order), offset
 
 
 def _onto(x: Tensor, lift: Tensor | None, planes: list[tuple[Tensor, Tensor]]) -> Tensor:

@@ -19,11 +19,10 @@ from dataclasses import replace
 
 import torch
 from torch import Tensor
-from torch.quasirandom import SobolEngine
 from torch.utils.checkpoint import checkpoint
 
 from vwta.geometry.blocks import Blocks, block_reach, cross_boxes
-from vwta.geometry.directions import REPLICATES, WORK, Directions, Rays, scatter
+from vwta.geometry.directions import REPLICATES, Directions, Rays, cube, scatter
 from vwta.geometry.kernels import Kernel, Uniform, log_ball
 from vwta.geometry.memory import MEMORY, slices
 from vwta.geometry.spaces import Box, Space, unit
@@ -191,9 +190,7 @@ class _Part(Rays):
     ) -> None:
         self.space, self.dim, self.row, self.atom = space, points.shape[-1], row, atom
         self.aim, self.log_weight = _directions(boxes, how)
-        step = max(1, WORK // (len(row) * (points.shape[1] + 2 * self.dim)))
-        some = (self.aim[:, i : i + step] for i in range(0, how.count, step))
-        self.line = torch.cat([self._first_line(points, slice(None), ray) for ray in some], 1)
+        self.line = self._first_line(points, slice(None), self.aim)
         reach = self.reach(points, slice(None)).log()
         gaps = [(box.reach(self.aim).log() - reach).abs().clamp_max(5.0).mean(1) for box in boxes]
         self.block = Blocks.choose(gaps[0] <= gaps[1], *boxes)
@@ -283,10 +280,10 @@ def _directions(boxes: tuple[Blocks, Blocks], how: Directions) -> tuple[Tensor, 
     The weights are those of a mean over even directions: their sum is about 1.
     """
     like, d = boxes[0].low, boxes[0].low.shape[-1]
-    cube = _cube(how, d + 1).to(like)
+    points = cube(how.count, how.seed, d + 1).to(like)
     kinds = 2 * SIZES + 1
-    kind = (cube[:, 0] * kinds).long().clamp_max(kinds - 1)
-    u = cube[:, 1:]
+    kind = (points[:, 0] * kinds).long().clamp_max(kinds - 1)
+    u = points[:, 1:]
     step = torch.special.ndtri(u).expand(len(like), -1, -1).clone()
     subs = [_sub_boxes(box) for box in boxes]
     for k, box in enumerate(boxes):
@@ -313,13 +310,3 @@ def _sub_boxes(box: Blocks) -> list[tuple[Tensor, Tensor]]:
     largest = torch.where(width.isinf(), ENDLESS * least, width).amax(-1, keepdim=True)
     sizes = [least * (largest / least) ** (i / (SIZES - 1)) for i in range(SIZES)]
     return [(torch.maximum(box.low, -size), torch.minimum(box.high, size)) for size in sizes]
-
-
-def _cube(how: Directions, size: int) -> Tensor:
-    """Scrambled Sobol points of the unit cube, `(S, size)`, one scrambling for each replicate."""
-    each, draws = how.count // REPLICATES, []
-    for seed in range(how.seed * REPLICATES, (how.seed + 1) * REPLICATES):
-        engine = SobolEngine(size, scramble=True, seed=seed)
-        draws.append(engine.draw(each, dtype=torch.float64))
-    half = 0.5 / 2**30  # the engine's resolution: keeps 0 and 1 out
-    return torch.cat(draws).clamp(half, 1 - half)

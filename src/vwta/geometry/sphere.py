@@ -126,8 +126,10 @@ class UnitSphere:
         return bool((kappa < REACH).any())  # beyond a quarter turn F is not 1 yet
 
     def sector_mass(self, edges: Edges, kernel: Kernel) -> Tensor:
+        if isinstance(kernel, Uniform):
+            return _sector_area(edges)
         a, s1, s2 = edges.a, edges.s1, edges.s2
-        kappa = kernel.h.to(a) ** -2  # 0 for Uniform
+        kappa = kernel.h.to(a) ** -2
         kappa_ = kappa[..., None]
         limit = self.core(kappa)
         outside = sum(self.angle(a, *part) for part in beyond(s1, s2, limit))
@@ -139,8 +141,7 @@ class UnitSphere:
                 s, weight = nodes(*part)
                 w = _edge_spread(edges, s)
                 near -= (torch.exp(-kappa_ * w) * phi(kappa_ * (2 - w)) / w * weight).sum(-1)
-        mass = near * a / (2 * phi(2 * kappa)) + outside
-        return mass * 2 if isinstance(kernel, Uniform) else mass / (2 * math.pi)
+        return (near * a / (2 * phi(2 * kappa)) + outside) / (2 * math.pi)
 
     def mass_by_atoms(
         self, edges: Edges, kernel: Kernel, z: Tensor, shared: Tensor
@@ -232,6 +233,18 @@ def _edge_spread(edges: Edges, s: Tensor) -> Tensor:
     """Spread `w` of the points `s` `(E, n)` of the edges' lines, without cancellation."""
     a, b = edges.a[:, None], edges.b[:, None]
     return a**2 / (1 + b) + 2 * b * torch.sin(s / 2) ** 2
+
+
+def _sector_area(edges: Edges) -> Tensor:
+    r"""Areas `(E,)` of sectors, :math:`\int a / (1 + b \cos s) ds`, of edges up to a whole turn.
+
+    The integral from the foot is :math:`2 \arctan(t \tan(s / 2))` with :math:`t = a / (1 + b)`. A
+    difference of two of these is one angle, so that nothing cancels.
+    """
+    t = edges.a / (1 + edges.b)
+    (sin1, cos1), (sin2, cos2) = (((s / 2).sin(), (s / 2).cos()) for s in (edges.s1, edges.s2))
+    across = t * ((edges.s2 - edges.s1) / 2).sin().clamp_min(0)
+    return 2 * torch.atan2(across, cos1 * cos2 + t**2 * sin1 * sin2)
 
 
 def spread(a: Tensor, b: Tensor, r: Tensor) -> Tensor:

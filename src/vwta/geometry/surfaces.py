@@ -187,6 +187,13 @@ class Edges:
         return Edges(self.surface, *(x[index] for x in self._tensors()))
 
     @staticmethod
+    def none(surface: Surface, points: Tensor) -> Edges:
+        """No edges yet, of cells of atoms `(*, e)`."""
+        number = torch.empty(0, dtype=torch.long, device=points.device)
+        x, vector = points.new_empty(0), points.new_empty(0, points.shape[-1])
+        return Edges(surface, number, number, x, x, x, x, vector, vector, vector)
+
+    @staticmethod
     def cat(parts: list[Edges]) -> Edges:
         """All edges of some parts, one part after another."""
         columns = zip(*(part._tensors() for part in parts), strict=True)
