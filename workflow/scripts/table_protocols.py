@@ -18,14 +18,14 @@ distance to the nearest atom, `emd` the earth mover's distance to the true law, 
 of test points outside the domain. `truth` is the true law."""
 
 LOCAL = """**Local kernels and others.** `local_v_wta` is V-WTA with local kernels, under
-`protocol`; the others are those of the headline protocol. Means over the seeds of the local kernels
-(`seeds`: how many), on the same test points. `nll` (2,000 points at full scale) and `nll_large`
-(100,000) are in nats, over the points in the domain, at the bandwidth, or the factor on bandwidths
-and the temperature, with the lowest NLL of the validation rows; `as trained` is without such a
-choice. `emd` is the earth mover's distance to the true law; that of V-WTA and K-WTA is the lowest
-one of the bandwidths measured, which favours them. `risk_large` is the mean squared distance to the
-nearest hypothesis: of V-WTA and K-WTA that of the WTA network that they share. `truth` is the true
-law."""
+`protocol`; so are the others where it has run them, and else under the headline protocol. Means
+over the seeds of the local kernels (`seeds`: how many), on the same test points. `nll` (2,000
+points at full scale) and `nll_large` (100,000) are in nats, over the points in the domain, at the
+bandwidth, or the factor on bandwidths and the temperature, with the lowest NLL of the validation
+rows; `as trained` is without such a choice. `emd` is the earth mover's distance to the true law;
+that of V-WTA and K-WTA is the lowest one of the bandwidths measured, which favours them.
+`risk_large` is the mean squared distance to the nearest hypothesis: of V-WTA and K-WTA that of the
+WTA network that they share. `truth` is the true law."""
 
 with job(snakemake), tolerated(snakemake.output):
     metrics = pd.concat([read_table(Path(path)) for path in snakemake.input])

@@ -58,7 +58,7 @@ def local_kernels(metrics: pd.DataFrame, headline: str) -> pd.DataFrame:
 
     Returns:
         One row for each `protocol` of local kernels, `dataset`, `K` and `metric`, and a column for
-        each method with the mean over the `seeds` of the local kernels.
+        each method with the mean over seeds; `seeds` says how many the local kernels have.
     """
     own = metrics["method"].isin([LOCAL, "local"])
     rows = []
@@ -72,7 +72,8 @@ def local_kernels(metrics: pd.DataFrame, headline: str) -> pd.DataFrame:
             values = {method: _one_number(both, method, metric) for method in BESIDE}
             if not pd.isna(values[LOCAL]):
                 about = {"protocol": protocol, "dataset": dataset, "K": K, "metric": metric}
-                rows.append({**about, "seeds": mine["seed"].nunique(), **values})
+                same_metric = mine["metric"] == metric.removesuffix(" as trained")
+                rows.append({**about, "seeds": mine.loc[same_metric, "seed"].nunique(), **values})
     columns = ["protocol", "dataset", "K", "metric", "seeds", *BESIDE]
     return pd.DataFrame(rows, columns=columns).astype({"K": COLUMNS["K"]})
 

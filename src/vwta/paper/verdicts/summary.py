@@ -141,10 +141,11 @@ def on_larger_test_set(table: pd.DataFrame) -> str:
     """How verdicts on numbers change on a larger test set, by protocol; empty if there is none.
 
     Arguments:
-        table: verdicts under all protocols.
+        table: verdicts under all protocols; those that give classes are counted.
     """
     texts = []
-    for protocol, rows in table[table["verdict_large"] != ""].groupby("protocol", sort=False):
+    measured = table[(table["verdict_large"] != "") & table["protocol"].isin(BY_PROTOCOL)]
+    for protocol, rows in measured.groupby("protocol", sort=False):
         counted = [
             f"{(rows['verdict'] == word).sum()} and {(rows['verdict_large'] == word).sum()} "
             f"are {word}"
