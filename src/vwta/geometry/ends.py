@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from vwta.geometry.neighbours import Neighbours
-from vwta.geometry.spaces import Space
+from vwta.geometry.spaces import Space, Sphere
 
 NEAREST = 512  # atoms among which a ray's end is looked for first
 WORTH = 2  # times as many atoms from which on that pays
@@ -85,23 +85,27 @@ def _fastest(
     return rate, line
 
 
-def _largest(ray: Tensor, pull: Tensor, absent: Tensor) -> tuple[Tensor, Tensor]:
+def _largest(ray: Tensor, pull: Tensor, absent: Tensor | None) -> tuple[Tensor, Tensor]:
     """Largest product of rays `(C, S, e)` with vectors `(C, M, e)`, and which, `(C, S)` each."""
     rate = torch.matmul(ray, pull.mT)
-    rate.mT[absent] = -torch.inf
+    if absent is not None:
+        rate.masked_fill_(absent[:, None], -torch.inf)
     largest, place = rate.max(-1)
     return largest, place
 
 
 def _pulls(
     points: Tensor, row: Tensor, atom: Tensor, space: Space, among: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """Vectors `(C, M, e)` whose products with a ray are the rates of lines, and which are none."""
+) -> tuple[Tensor, Tensor | None]:
+    """Vectors `(C, M, e)` whose products with a ray are the rates of lines, and which are none.
+
+    In a box that is not asked for: the rate of those is 0, which ends no ray.
+    """
     z = points[row, atom]
     apart = (points[row] if among is None else points[row[:, None], among]) - z[:, None]
     square = (apart**2).sum(-1)
     bisectors = (2 * apart / square[..., None]).nan_to_num_(0.0, 0.0, 0.0)
     normals, to_side = space.sides(z)
     sides = normals / to_side.clamp_min(torch.finfo(z.dtype).tiny)[..., None]
-    absent = torch.cat([~(square > 0), torch.zeros_like(to_side, dtype=torch.bool)], 1)
+    absent = ~(square > 0) if isinstance(space, Sphere) else None
     return torch.cat([bisectors, sides], 1), absent
