@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 pytest_plugins = ["guard"]
 # These take longest. They are begun first, so that other files fill the other cores beside them.
 LONGEST = ["test_reruns.py", "test_audio_rules.py", "test_bad_input.py", "test_package.py"]
-PARTS = ["CITATION.cff", "Snakefile", "config", "envs", "profiles", "src", "workflow"]
+PARTS = ["CITATION.cff", "README.md", "Snakefile", "config", "envs", "profiles", "src", "workflow"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -258,6 +258,24 @@ def test_any_scale(scale: float) -> None:
         assert torch.allclose(one.variance, other.variance / scale / scale, atol=1e-12)
 
 
+@pytest.mark.parametrize("count", [100, 1000])
+def test_atoms_on_a_slanted_line_without_end(count: int) -> None:
+    """Slabs, whose borders are parallel but for the rounding of the atoms."""
+    source = torch.Generator().manual_seed(count)
+    step, start = torch.randn(2, 3, generator=source, dtype=torch.float64)
+    place = torch.rand(count, generator=source, dtype=torch.float64).sort().values
+    space, h = Box(-math.inf, math.inf), 0.2
+    cells = Tessellation((start + place[:, None] * step)[None], space, None)
+    found = cells.log_mass(
+        torch.arange(count), Gaussian(torch.full((count,), h, dtype=torch.float64))
+    )
+    gaps = place.diff() * step.norm() / 2 / h
+    wide = torch.full((1,), math.inf, dtype=torch.float64)
+    ends = torch.cat([wide, gaps]), torch.cat([gaps, wide])  # of each slab, below and above
+    masses = sum(torch.erf(end / math.sqrt(2)) / 2 for end in ends)
+    torch.testing.assert_close(found.exp(), masses, rtol=1e-9, atol=0.0)
+
+
 def test_wide_kernels_are_uniform_and_narrow_ones_whole() -> None:
     points = cloud(20, 13)
     volumes = law(points, Uniform()).log_cell_mass

@@ -582,8 +582,8 @@ def test_a_run_can_end_at_a_rule_and_ask_for_more(
     edit("config/smoke.yaml", "tier: smoke", "tier: other")
     assert jobs("--until", "train_synthetic") == {"generate_synthetic", "train_synthetic"}
     network = f"results/other/{RUN}/seed1234.safetensors"
-    assert "mem_mb=4321" in ask("--set-resources", "train_synthetic:mem_mb=4321", "--", network)
-    assert "mem_mb=4321" not in ask("--set-resources", "train_uci:mem_mb=4321", "--", network)
+    assert ", mem_mb=4321" in ask("--set-resources", "train_synthetic:mem_mb=4321", "--", network)
+    assert ", mem_mb=4321" not in ask("--set-resources", "train_uci:mem_mb=4321", "--", network)
 
 
 def test_seeds_are_trained_at_once_and_others_later(

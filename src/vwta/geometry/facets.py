@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from vwta.geometry.polyhedra import BLUR, ROUNDING, SIDES, STEPS, Planes, Polyhedra
+from vwta.geometry.polyhedra import ROUNDING, SIDES, STEPS, Planes, Polyhedra
 from vwta.geometry.surfaces import FAR
 
 
@@ -94,7 +94,7 @@ def facets_of(solids: Polyhedra, planes: Planes) -> Facets:
     if solids.lift is not None:
         lift = solids.lift[corner]
         rest = _across(lift, tangent)
-        parallel = rest.abs().sum(1) <= BLUR * lift.abs().sum(1)
+        parallel = rest.abs().sum(1) <= planes.blur[cell] * lift.abs().sum(1)
         foot = foot + FAR * rest.masked_fill(parallel[:, None], 0.0)
     normals, offsets = planes.of(cell[:, None], pair)
     foot = _onto_both(foot, normals, offsets)

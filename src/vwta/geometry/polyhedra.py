@@ -35,6 +35,7 @@ BLIND = 8  # nearest planes that are cut with before any is compared with all co
 ROUND = 4  # planes cut with before the others are compared with what is left
 ROUNDING = 2.0**-50  # part of its distance by which a corner may lie beyond a plane
 BLUR = 2.0**-43  # part of its length by which a lift may rise over a plane that it is parallel to
+TILT = 2.0**-43  # the same for atoms at distance 1 from each other and from the origin
 LIFTED = 1e5  # times the distance of the nearest atom: from here on sides are lifted
 STEPS = 3  # of Newton's method at most
 SIDES = 6
@@ -46,18 +47,24 @@ class Planes:
 
     Attributes:
         z: atoms of the cells, `(C, 3)`; all else is relative to them.
+        blur: `BLUR`, or more where rounding of close atoms tilts their bisectors by more, `(C,)`.
         to_side: distances of the box's sides, `(C, 6)`; infinite ones are put very far away.
     """
 
-    def __init__(self, points: Tensor, row: Tensor, atom: Tensor, space: Box) -> None:
+    def __init__(
+        self, points: Tensor, row: Tensor, atom: Tensor, space: Box, nearest: Tensor
+    ) -> None:
         self.points, self.row, self.z = points, row, points[row, atom]
-        self._atom, self._space = atom, space
+        self._atom, self._space, self._nearest = atom, space, nearest
+        tilt = TILT * self.z.abs().sum(-1) / nearest.clamp_min(1e-300)
+        self.blur = tilt.clamp(BLUR, 1.0)
         self._normals, to_side = space.sides(self.z)
         self.to_side = finite(to_side)
 
     def take(self, cells: Tensor) -> Planes:
         """The planes of some cells `(T,)`, which are numbered by their place."""
-        return Planes(self.points, self.row[cells], self._atom[cells], self._space)
+        owner = self.row[cells], self._atom[cells]
+        return Planes(self.points, *owner, self._space, self._nearest[cells])
 
     def of(self, cell: Tensor, line: Tensor) -> tuple[Tensor, Tensor]:
         """Unit normals `(*, 3)` away from the atoms, and distances `(*)`, of planes `line`."""
@@ -157,7 +164,7 @@ class Polyhedra:
         farthest: Tensor = length.new_zeros(cells).scatter_reduce_(0, self.cell, length, "amax")
         return farthest
 
-    def beyond(self, cells: Tensor, normal: Tensor, offset: Tensor) -> Tensor:
+    def beyond(self, cells: Tensor, normal: Tensor, offset: Tensor, blur: Tensor) -> Tensor:
         """Beyond which of the planes `(T, m)` of cells `(T,)` there is a corner."""
         place, order = self._places_in(cells)
         number = torch.bincount(place, minlength=len(cells))
@@ -172,12 +179,13 @@ class Polyhedra:
         height -= offset[..., None]
         if self.lift is not None:
             rise, length = products(self.lift)
-            height += FAR * rise.masked_fill_(rise.abs() <= BLUR * length, 0.0)
+            height += FAR * rise.masked_fill_(rise.abs() <= blur[:, None, None] * length, 0.0)
         return (height > ROUNDING * size).any(-1)
 
     def _places_in(self, cells: Tensor) -> tuple[Tensor, Tensor]:
         """Corners of some cells `(T,)`: the place of the cell of each, ascending, and they."""
-        slot = torch.full((int(self.cell.max()) + 1,), -1, device=cells.device)
+        last = torch.cat([self.cell, cells]).max()  # a cell may have no corners left
+        slot = torch.full((int(last) + 1,), -1, device=cells.device)
         slot[cells] = torch.arange(len(cells), device=cells.device)
         place, order = torch.sort(slot[self.cell], stable=True)
         return place[place >= 0], order[place >= 0]
@@ -192,7 +200,7 @@ class Polyhedra:
             line: their numbers, `(C,)`.
         """
         level = (self.corner * normal[self.cell]).sum(-1) - offset[self.cell]
-        rise = None if self.lift is None else self._rise(normal)
+        rise = None if self.lift is None else self._rise(normal, planes.blur)
         height = level if rise is None else level + FAR * rise
         out = height > ROUNDING * self.corner.abs().sum(-1)
         if not out.any():
@@ -223,11 +231,11 @@ class Polyhedra:
             torch.cat([self.faces[kept], torch.stack([left[leaves], line[cell[leaves]]], 1)]),
         )
 
-    def _rise(self, normal: Tensor) -> Tensor:
+    def _rise(self, normal: Tensor, blur: Tensor) -> Tensor:
         """How far the lifts of corners lead over planes, `(V,)`; 0 if that is rounding."""
         assert self.lift is not None
         rise = (self.lift * normal[self.cell]).sum(-1)
-        return rise.masked_fill(rise.abs() <= BLUR * self.lift.abs().sum(-1), 0.0)
+        return rise.masked_fill(rise.abs() <= blur[self.cell] * self.lift.abs().sum(-1), 0.0)
 
     def _meet(
         self, inner: Tensor, outer: Tensor, level: Tensor, rise: Tensor | None
@@ -272,8 +280,8 @@ def polyhedra(
         space: the domain.
         neighbours: finds the nearest atoms.
     """
-    planes, count = Planes(points, row, atom, space), points.shape[1]
     _, nearest = neighbours.nearest(row, atom, 0, 1)
+    planes, count = Planes(points, row, atom, space, nearest[:, 0]), points.shape[1]
     solids, done = Polyhedra.boxes(planes.to_side, nearest[:, 0], count), []
     todo = torch.arange(len(row), device=row.device)
     start, stop = 0, min(FIRST, count)
@@ -317,7 +325,7 @@ def _cutting(
     found = []
     for part in slices(len(cells), width * CORNERS * 32):
         normal, _ = planes.of(cells[part, None], line[part])
-        found.append(solids.beyond(cells[part], normal, offset[part]))
+        found.append(solids.beyond(cells[part], normal, offset[part], planes.blur[part]))
     cuts = torch.cat(found)
     number = cuts.sum(1)
     again = number > 0
