@@ -18,6 +18,11 @@ HEADS = ("auto", "all", "voronoi", "kernel", "mdn", "local", "continuous")
 
 def add_commands(commands: Any) -> None:
     """Adds the commands to the parser of `vwta`."""
+    for add in (_add_fit, _add_predict, _add_sample, _add_diagnose, _add_explore):
+        add(commands)
+
+
+def _add_fit(commands: Any) -> None:
     fit = _command(
         commands,
         "fit",
@@ -83,6 +88,8 @@ def add_commands(commands: Any) -> None:
     _add_layout(fit)
     fit.set_defaults(run=models.fit, quantiles=QUANTILES, scenarios=SCENARIOS, keep=[])
 
+
+def _add_predict(commands: Any) -> None:
     predict = _command(
         commands,
         "predict",
@@ -112,6 +119,8 @@ def add_commands(commands: Any) -> None:
     _add_layout(predict)
     predict.set_defaults(run=models.predict)
 
+
+def _add_sample(commands: Any) -> None:
     sample = _command(
         commands,
         "sample",
@@ -128,6 +137,8 @@ def add_commands(commands: Any) -> None:
     _add_layout(sample)
     sample.set_defaults(run=models.sample)
 
+
+def _add_diagnose(commands: Any) -> None:
     diagnose = _command(
         commands,
         "diagnose",
@@ -145,6 +156,8 @@ def add_commands(commands: Any) -> None:
     _add_layout(diagnose)
     diagnose.set_defaults(run=models.diagnose)
 
+
+def _add_explore(commands: Any) -> None:
     explore = _command(
         commands,
         "explore",
